@@ -1,0 +1,322 @@
+"""The command line. Exit 0: done or answered; 3: refused; 2: usage or index error; 1: our fault."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+from typer.exceptions import TyperException
+
+from labkit import __version__
+from labkit.assembly import QUESTIONS, Lab, open_lab
+from labkit.calibration import observe, read_questions, suggested_threshold, threshold_table
+from labkit.indexing import plan as make_plan
+from labkit.indexing import rebuild as build_index
+from labkit.results import Answer, Outcome, hit_dict
+from labkit.types import Hit, LabError, Viewer
+
+REFUSED = 3
+INDEX_OR_USAGE = 2
+OUR_FAULT = 1
+INTERRUPTED = 130
+
+app = typer.Typer(
+    help="Answers questions with exact quotations from documents, or refuses with a reason.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class GeneratorKind(StrEnum):
+    extractive = "extractive"
+    chat = "chat"
+
+
+class PassageMode(StrEnum):
+    provider = "provider"
+    tool = "tool"
+
+
+Question = Annotated[str, typer.Argument(help="The question, in quotes.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option("--as-of", formats=["%Y-%m-%d"], help="The day to answer for; default today."),
+]
+ViewerName = Annotated[
+    str | None, typer.Option("--viewer", help="Who asks: a [viewers.NAME] of labkit.toml.")
+]
+
+
+@app.command()
+def rebuild(as_json: AsJson = False) -> None:
+    """Build the index anew from the documents, all or nothing."""
+    lab = open_lab()
+    source = lab.source()
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Embedding", total=None)
+        done = build_index(
+            source,
+            lab.chunker,
+            lab.embedder,
+            lab.store,
+            lambda ready, total: bar.update(task, completed=ready, total=total),
+        )
+    for chunk_id in done.too_long:
+        typer.echo(f"Note: {chunk_id} is longer than the model reads; lower chunk.size.", err=True)
+    if as_json:
+        _print_json(asdict(done))
+    else:
+        typer.echo(
+            f"Indexed {done.documents} documents and {done.products} products "
+            f"in {done.chunks} chunks."
+        )
+
+
+@app.command()
+def plan(as_json: AsJson = False) -> None:
+    """Show what a rebuild would change, without changing anything."""
+    lab = open_lab()
+    found = make_plan(lab.source(), lab.chunker, lab.embedder, lab.store)
+    if as_json:
+        values = {"changed": found.changed, **asdict(found)}
+        values["settings"] = {
+            name: {"index": before, "now": now} for name, (before, now) in found.settings.items()
+        }
+        _print_json(values)
+        return
+    for label, names in (
+        ("add", found.added),
+        ("change", found.changed_documents),
+        ("remove", found.removed),
+    ):
+        for name in names:
+            typer.echo(f"{label:8}{name}")
+    for name, (before, now) in found.settings.items():
+        typer.echo(f"setting {name}: {before!r} becomes {now!r}")
+    typer.echo(f"{len(found.unchanged)} documents unchanged.")
+
+
+@app.command()
+def answer(
+    question: Question,
+    as_of: AsOf = None,
+    viewer: ViewerName = None,
+    generator: Annotated[GeneratorKind, typer.Option(help="Who proposes evidence.")] = (
+        GeneratorKind.extractive
+    ),
+    mode: Annotated[
+        PassageMode | None, typer.Option(help="How a chat model gets the passages.")
+    ] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show how it came about.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question with quotations, or refuse with a reason (exit 3)."""
+    lab = open_lab()
+    engine = lab.engine(lab.generator(generator.value, mode.value if mode else None))
+    outcome = engine.ask(question, lab.settings.viewer_named(viewer), _day(as_of))
+    if as_json:
+        _print_json(outcome.to_dict())
+    else:
+        _print_outcome(outcome, trace)
+    if not isinstance(outcome, Answer):
+        raise typer.Exit(REFUSED)
+
+
+@app.command()
+def search(
+    question: Question, as_of: AsOf = None, viewer: ViewerName = None, as_json: AsJson = False
+) -> None:
+    """Show the ranked passages for a question, and why each was kept or dropped."""
+    lab = open_lab()
+    found = lab.search().retrieve(question, lab.settings.viewer_named(viewer), _day(as_of))
+    refusal = found.refusal
+    if as_json:
+        _print_json(
+            {
+                **found.detail,
+                "reason": refusal.reason if refusal else None,
+                "hits": [hit_dict(hit) for hit in found.ranked],
+            }
+        )
+        return
+    _print_hits(found.ranked, "Passages by fused rank")
+    if refusal:
+        typer.echo(f"Would be refused ({refusal.reason}): {refusal.message}")
+
+
+@app.command()
+def probe(
+    question: Question,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many passages to show.")] = 10,
+    as_of: AsOf = None,
+    viewer: ViewerName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the nearest passages by cosine alone, before threshold and fusion."""
+    lab = open_lab()
+    searching = lab.search()
+    eligible = searching.admission(_viewer(lab, viewer), _day(as_of))
+    hits = searching.dense(question, eligible)[:k]
+    if as_json:
+        _print_json({"threshold": lab.threshold, "hits": [hit_dict(hit) for hit in hits]})
+        return
+    _print_hits(hits, f"Passages by cosine (the threshold is {lab.threshold:.2f})")
+
+
+@app.command()
+def stats(as_json: AsJson = False) -> None:
+    """Show the size of the index and what it was built with."""
+    lab = open_lab()
+    values = {**asdict(lab.store.stats()), "manifest": asdict(lab.store.manifest())}
+    if as_json:
+        _print_json(values)
+        return
+    manifest = values.pop("manifest")
+    for name, value in {**values, **manifest.pop("embedder"), **manifest}.items():
+        typer.echo(f"{name:18}{value}")
+
+
+@app.command()
+def calibrate(as_json: AsJson = False) -> None:
+    """Measure thresholds for the model in use on the annotated questions."""
+    lab = open_lab()
+    searching = lab.search(threshold=-1.0)
+    questions = read_questions(QUESTIONS)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        observed = [
+            observe(question, searching, lab.settings.viewer_named(question.viewer))
+            for question in bar.track(questions, description="Measuring")
+        ]
+    suggested = suggested_threshold(observed)
+    table = threshold_table(observed, [step / 20 for step in range(2, 15)])
+    answerable = sum(question.answerable for question in questions)
+    if as_json:
+        rows = [{"threshold": t, "kept": kept, "let_through": bad} for t, kept, bad in table]
+        _print_json(
+            {
+                "suggested": suggested,
+                "answerable": answerable,
+                "unanswerable": len(questions) - answerable,
+                "table": rows,
+            }
+        )
+        return
+    typer.echo(
+        f"threshold  answerable kept (of {answerable})  unanswerable let through "
+        f"(of {len(questions) - answerable})"
+    )
+    for threshold, kept, bad in table:
+        typer.echo(f"{threshold:9.2f}  {kept:23}  {bad:23}")
+    typer.echo(f"Suggested: {suggested:.2f}, which keeps 98 % of the answerable questions.")
+
+
+@app.command("ship-vectors", hidden=True)
+def ship_vectors() -> None:
+    """Write the vectors that the lab ships, with the live model (for those who keep the lab)."""
+    typer.echo(f"Wrote {open_lab().ship_vectors()} vectors.")
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"labkit {__version__}")
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; every end has its exit code, and no traceback reaches a person."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        return app(arguments, standalone_mode=False) or 0
+    except TyperException as error:
+        typer.echo(f"labkit: {error.format_message()} See labkit --help.", err=True)
+        return INDEX_OR_USAGE
+    except LabError as error:
+        typer.echo(f"labkit: {error}", err=True)
+        return INDEX_OR_USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("labkit: interrupted; the index is as it was.", err=True)
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("LABKIT_DEBUG"):
+            raise
+        typer.echo(
+            f"labkit: a fault of ours: {type(error).__name__}: {error}. "
+            "Run it again with LABKIT_DEBUG=1 to see where, and please report it.",
+            err=True,
+        )
+        return OUR_FAULT
+
+
+def _day(as_of: datetime | None) -> date:
+    return as_of.date() if as_of else date.today()
+
+
+def _viewer(lab: Lab, name: str | None) -> Viewer:
+    return lab.settings.viewer_named(name)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def _print_outcome(outcome: Outcome, trace: bool) -> None:
+    """The quotations and where they stand, or the reason and what came closest."""
+    typer.echo(str(outcome))
+    if isinstance(outcome, Answer):
+        metas = {hit.chunk.id: hit.chunk.meta for hit in outcome.closest}
+        for item in outcome.evidence:
+            title = metas[item.chunk_id].title if item.chunk_id in metas else item.source_id
+            typer.secho(
+                f"    {item.chunk_id}: {title}, characters {item.start} to {item.end}", dim=True
+            )
+    elif outcome.closest:
+        typer.secho("Closest passages:", dim=True)
+        for hit in outcome.closest:
+            typer.secho(f"    {hit.chunk.id}: {hit.chunk.meta.title}", dim=True)
+    if trace:
+        typer.echo(f"\n{outcome.trace}")
+
+
+def _print_hits(hits: Sequence[Hit], title: str) -> None:
+    """A table of hits; texts of documents are shown as they are, never as markup."""
+    table = Table(title=title)
+    for heading in ("passage", "cosine", "dense", "words", "lexical", "fused", "dropped"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "passage")
+    for hit in hits:
+        values = (
+            hit.chunk.id,
+            _number(hit.cosine, 3),
+            _number(hit.dense_rank, 0),
+            _number(hit.lexical_score, 0),
+            _number(hit.lexical_rank, 0),
+            _number(hit.fused, 5),
+            hit.dropped,
+        )
+        table.add_row(*(Text(value) for value in values))
+    Console().print(table)
+
+
+def _number(value: float | None, places: int) -> str:
+    return "–" if value is None else f"{value:.{places}f}"

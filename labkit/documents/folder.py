@@ -1,0 +1,131 @@
+"""Reading a folder: every file is checked, and all that is wrong is said at once."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from labkit.documents.fingerprint import content_hash
+from labkit.documents.front_matter import check_metadata, split_front_matter
+from labkit.text import normalise
+from labkit.types import Document, DocumentError, Metadata
+
+MAX_BYTES = 5_000_000
+_TITLE = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_PLAIN_VALID_FROM = date(1, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """What the owner of a folder says of its files that have no front matter at all."""
+
+    scope: str
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderLoader:
+    """Reads the Markdown files below a folder: `labkit.types.Loader`.
+
+    `plain` governs files without front matter; with None they are an error. A file with front
+    matter is never completed: a field that is missing there is an error.
+    """
+
+    included: Sequence[str] = ("**/*.md",)
+    excluded: Sequence[str] = ()
+    plain: Plain | None = None
+
+    def load(self, root: Path) -> list[Document]:
+        """All documents below `root` by id; DocumentError lists every fault, a line each."""
+        if not root.is_dir():
+            raise DocumentError(f"{root} is not a folder. Name the one that holds the documents.")
+        documents: list[Document] = []
+        faults: list[str] = []
+        for path in self.paths(root):
+            try:
+                documents.append(read_document(path, root, self.plain))
+            except DocumentError as fault:
+                faults.append(str(fault))
+        faults += _doubled_ids(documents)
+        if faults:
+            raise DocumentError("\n".join(faults))
+        return sorted(documents, key=lambda document: document.id)
+
+    def paths(self, root: Path) -> Iterator[Path]:
+        """The files to read, sorted. A link that leads out of the folder is not followed."""
+        inside = root.resolve()
+        found = {path for pattern in self.included for path in root.glob(pattern)}
+        left_out = {path for pattern in self.excluded for path in root.glob(pattern)}
+        for path in sorted(found - left_out):
+            if path.is_file() and path.resolve().is_relative_to(inside):
+                if not left_out.intersection(path.parents):
+                    yield path
+
+
+def read_document(path: Path, root: Path, plain: Plain | None = None) -> Document:
+    """Read and check one file; its `path` is kept relative to `root`, with forward slashes."""
+    name = path.relative_to(root).as_posix()
+    text = read_text(path, name)
+    fields, body_start = split_front_matter(text, name)
+    if fields is not None:
+        meta = check_metadata(fields, name)
+    elif plain is not None:
+        meta = _plain_metadata(text, name, plain)
+    else:
+        raise DocumentError(f"{name}: the file has no front matter. Start it with a '---' block.")
+    return Document(meta, text, content_hash(meta, text), body_start)
+
+
+def read_text(path: Path, name: str) -> str:
+    """The normalised text of a file. Bytes that are no text are reported with their place."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise DocumentError(f"{name}: the file is over {MAX_BYTES:,} bytes. Split it.")
+        text = normalise(path.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{name}: byte {error.start} is not UTF-8. Save the file as UTF-8."
+        ) from error
+    except OSError as error:
+        raise DocumentError(f"{name}: the file cannot be read ({error.strerror}).") from error
+    for offset, character in enumerate(text):
+        if unicodedata.category(character) == "Cc" and character not in "\n\t\f":
+            line = text.count("\n", 0, offset) + 1
+            raise DocumentError(
+                f"{name}: line {line} holds control character U+{ord(character):04X}. Remove it."
+            )
+    return text
+
+
+def _plain_metadata(text: str, name: str, plain: Plain) -> Metadata:
+    heading = _TITLE.search(text)
+    stem = name.removesuffix(".md")
+    fields = {
+        "id": re.sub(r"[\s#\[\]]+", "-", stem),
+        "title": (heading[1] if heading else stem.rsplit("/", 1)[-1])[:200],
+        "language": plain.language,
+        "scope": plain.scope,
+        "status": "approved",
+        "canonical": True,
+        "valid_from": _PLAIN_VALID_FROM,
+        "version": "1",
+    }
+    return check_metadata(fields, name)
+
+
+def _doubled_ids(documents: Sequence[Document]) -> list[str]:
+    """One sentence for each id that two files claim."""
+    first: dict[str, str] = {}
+    faults: list[str] = []
+    for document in documents:
+        other = first.setdefault(document.id, document.meta.path)
+        if other != document.meta.path:
+            faults.append(
+                f"{document.meta.path}: 'id' is '{document.id}', which {other} has already. "
+                "Give one of them another id."
+            )
+    return faults

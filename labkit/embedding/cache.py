@@ -1,0 +1,158 @@
+"""Vectors that were paid for once: a cache on disk, and the vectors that the lab ships.
+
+A key is (identity, role, text hash): another model, another prefix or another role is another
+entry. Texts themselves are not kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import sqlite3
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from labkit.embedding.checks import TextTooLong, check_batch, check_texts
+from labkit.types import Embedder, EmbedderIdentity, Health, Matrix, Role
+
+Key: TypeAlias = tuple[str, str]
+"""(role, SHA-256 of the text), within one identity."""
+
+_LITTLE_ENDIAN = np.dtype("<f4")
+
+
+def text_key(text: str, role: Role) -> Key:
+    return role, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def identity_key(identity: EmbedderIdentity) -> str:
+    return json.dumps(asdict(identity), sort_keys=True)
+
+
+class VectorCache:
+    """A SQLite file of vectors. A broken or unwritable file costs time, never an answer."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, identity: EmbedderIdentity, keys: Iterable[Key]) -> dict[Key, bytes]:
+        found: dict[Key, bytes] = {}
+        if not self._path.is_file():
+            return found
+        try:
+            with closing(self._connect()) as connection:
+                for key in keys:
+                    row = connection.execute(
+                        "SELECT vector FROM vector WHERE identity = ? AND role = ? AND sha256 = ?",
+                        (identity_key(identity), *key),
+                    ).fetchone()
+                    if row is not None and len(row[0]) == 4 * identity.dimension:
+                        found[key] = row[0]
+        except sqlite3.Error:
+            return {}
+        return found
+
+    def put(self, identity: EmbedderIdentity, vectors: Mapping[Key, bytes]) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(self._connect()) as connection, connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)",
+                    [(identity_key(identity), *key, blob) for key, blob in vectors.items()],
+                )
+        except (sqlite3.Error, OSError):
+            return
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=5)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vector (identity TEXT, role TEXT, sha256 TEXT, "
+            "vector BLOB NOT NULL, PRIMARY KEY (identity, role, sha256)) WITHOUT ROWID"
+        )
+        return connection
+
+
+class CachedEmbedder:
+    """An embedder that asks the model only for what neither `shipped` nor `cache` holds."""
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        cache: VectorCache | None = None,
+        shipped: Mapping[Key, bytes] | None = None,
+    ) -> None:
+        self._embedder, self._cache, self._shipped = embedder, cache, shipped or {}
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._embedder.identity
+
+    def health(self) -> Health:
+        return self._embedder.health()
+
+    def embed(self, texts: Sequence[str], role: Role) -> Matrix:
+        """As `Embedder.embed`; the model sees each missing text once."""
+        check_texts(texts)
+        keys = [text_key(text, role) for text in texts]
+        known = self._known(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            known |= self._embed_and_keep(missing, role)
+        dimension = self.identity.dimension
+        joined = b"".join(known[key] for key in keys)
+        vectors = np.frombuffer(joined, _LITTLE_ENDIAN).reshape(len(keys), dimension)
+        return check_batch(vectors.astype(np.float32), texts, dimension)
+
+    def _embed_and_keep(self, missing: Mapping[Key, str], role: Role) -> dict[Key, bytes]:
+        """New vectors. One that stands for half a text is not kept: each run shall warn of it."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            vectors = self._embedder.embed(list(missing.values()), role)
+        new = {key: to_bytes(row) for key, row in zip(missing, vectors, strict=True)}
+        for warning in caught:
+            warnings.warn(warning.message, stacklevel=3)
+        too_long = {w.message.text for w in caught if isinstance(w.message, TextTooLong)}
+        if self._cache is not None:
+            keep = {key: blob for key, blob in new.items() if missing[key] not in too_long}
+            self._cache.put(self.identity, keep)
+        return new
+
+    def _known(self, keys: Sequence[Key]) -> dict[Key, bytes]:
+        known = {key: self._shipped[key] for key in keys if key in self._shipped}
+        left = [key for key in keys if key not in known]
+        if left and self._cache is not None:
+            known |= self._cache.get(self.identity, left)
+        return known
+
+
+def to_bytes(vector: Sequence[float] | Matrix) -> bytes:
+    """A vector as little-endian float32, the same on every machine."""
+    return np.asarray(vector, dtype=_LITTLE_ENDIAN).tobytes()
+
+
+def write_vectors(path: Path, identity: EmbedderIdentity, vectors: Mapping[Key, bytes]) -> None:
+    """Write vectors to ship: one JSON line with the identity, then a line a vector."""
+    lines = [json.dumps({"identity": asdict(identity)}, sort_keys=True)]
+    lines += [
+        json.dumps({"role": role, "sha256": sha256, "vector": base64.b64encode(blob).decode()})
+        for (role, sha256), blob in sorted(vectors.items())
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_vectors(path: Path, identity: EmbedderIdentity) -> dict[Key, bytes]:
+    """The vectors of a shipped file, if it was made for this identity; else none."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8") as lines:
+        if json.loads(next(lines))["identity"] != asdict(identity):
+            return {}
+        rows = (json.loads(line) for line in lines)
+        return {(row["role"], row["sha256"]): base64.b64decode(row["vector"]) for row in rows}

@@ -1,0 +1,108 @@
+"""Embeddings over HTTP, from any server that speaks OpenAI's `/embeddings` (Ollama does)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labkit.embedding.checks import check_batch, check_texts
+from labkit.transport import NO_KEY, openai_client
+from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
+
+if TYPE_CHECKING:
+    import openai
+
+
+class HttpEmbedder:
+    """An embedding server: `labkit.types.Embedder`.
+
+    `base_url` ends in `/v1`; `timeout` is in seconds and bounds one whole reply. A refusal of the
+    server (4xx) is reported at once; 5xx and time-outs are tried again within a bound first.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        dimension: int,
+        *,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        timeout: float = 30.0,
+        batch_size: int = 16,
+        api_key: str = NO_KEY,
+    ) -> None:
+        self.identity = EmbedderIdentity(
+            provider="openai-compatible",
+            endpoint=base_url,
+            model=model,
+            revision="",
+            dimension=dimension,
+            query_prefix=query_prefix,
+            passage_prefix=passage_prefix,
+            normalised=False,
+        )
+        self._timeout, self._batch_size, self._key = timeout, batch_size, api_key
+
+    def embed(self, texts: Sequence[str], role: Role) -> Matrix:
+        check_texts(texts)
+        identity = self.identity
+        prefix = identity.query_prefix if role == "query" else identity.passage_prefix
+        prefixed = [prefix + text for text in texts]
+        batches = [
+            self._request(prefixed[start : start + self._batch_size])
+            for start in range(0, len(texts), self._batch_size)
+        ]
+        if not batches:
+            return np.empty((0, identity.dimension), dtype=np.float32)
+        return check_batch(np.concatenate(batches), texts, identity.dimension)
+
+    def health(self) -> Health:
+        try:
+            self.embed(["health"], "query")
+        except EmbeddingError as error:
+            return Health(False, str(error))
+        return Health(True, detail={"model": self.identity.model})
+
+    @cached_property
+    def _client(self) -> openai.OpenAI:
+        return openai_client(self.identity.endpoint, self._timeout, self._key)
+
+    def _request(self, batch: Sequence[str]) -> Matrix:
+        """The vectors of one batch, in the order of its texts."""
+        import openai
+
+        where = f"The embedding server at {self.identity.endpoint}"
+        try:
+            reply = self._client.embeddings.create(
+                input=list(batch), model=self.identity.model, encoding_format="float"
+            )
+        except openai.APITimeoutError as error:
+            raise EmbeddingError(f"{where} sent no whole reply in {self._timeout:g} s.") from error
+        except openai.APIConnectionError as error:
+            raise EmbeddingError(f"{where} cannot be reached. Is it running?") from error
+        except openai.APIStatusError as error:
+            raise EmbeddingError(
+                f"{where} answered {error.status_code} for model '{self.identity.model}'."
+            ) from error
+        except (openai.OpenAIError, ValueError) as error:
+            raise EmbeddingError(f"{where} sent a reply that is no embedding reply.") from error
+        return _in_order(getattr(reply, "data", None), len(batch), where)
+
+
+def _in_order(data: Any, expected: int, where: str) -> Matrix:
+    """The vectors sorted by their `index`; doubled, missing and ragged ones are refused."""
+    try:
+        by_index = {item.index: item.embedding for item in data}
+        if len(data) != expected or sorted(by_index) != list(range(expected)):
+            raise EmbeddingError(
+                f"{where} was sent {expected} texts and returned vectors for "
+                f"{sorted(item.index for item in data)}."
+            )
+        with np.errstate(over="ignore"):  # a value beyond float32 becomes infinity, refused later
+            return np.array([by_index[i] for i in range(expected)], dtype=np.float32)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise EmbeddingError(f"{where} sent vectors that are not lists of numbers.") from error

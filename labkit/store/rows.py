@@ -1,0 +1,112 @@
+"""Between values and rows: how a chunk lies in the table, and how damage is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from labkit.types import Chunk, Metadata, StoreError, Vector
+
+_LITTLE_ENDIAN = np.dtype("<f4")
+
+
+def encode_vector(vector: Vector) -> bytes:
+    """A vector as little-endian float32: 4 bytes a dimension, the same on every machine.
+
+    >>> encode_vector(np.array([1.0], dtype=np.float32)).hex()
+    '0000803f'
+    """
+    return np.asarray(vector, dtype=_LITTLE_ENDIAN).tobytes()
+
+
+def decode_vector(blob: bytes) -> Vector:
+    """The vector that `encode_vector` wrote.
+
+    >>> decode_vector(bytes.fromhex("0000803f"))
+    array([1.], dtype=float32)
+    """
+    return np.frombuffer(blob, dtype=_LITTLE_ENDIAN).astype(np.float32)
+
+
+def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
+    """A row of the chunk table, columns in the order of the schema."""
+    meta, blob = chunk.meta, encode_vector(vector)
+    source = {
+        "part": chunk.part,
+        "start": chunk.start,
+        "end": chunk.end,
+        "page": chunk.page,
+        "context": chunk.context,
+        "language": meta.language,
+        "text_sha256": hashlib.sha256(chunk.text.encode()).hexdigest(),
+        "vector_sha256": hashlib.sha256(blob).hexdigest(),
+    }
+    return (
+        chunk.id,
+        meta.id,
+        json.dumps(source, ensure_ascii=False),
+        meta.title,
+        chunk.text,
+        blob,
+        meta.scope,
+        meta.status,
+        int(meta.canonical),
+        meta.valid_from.isoformat(),
+        None if meta.valid_until is None else meta.valid_until.isoformat(),
+        meta.product,
+    )
+
+
+def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
+    """The chunk and the vector's bytes in a row; StoreError names a row that is not as written."""
+    try:
+        source = json.loads(row["source"])
+        chunk = _chunk(row, source)
+    except (ValueError, KeyError, TypeError) as error:
+        raise damaged(row["id"], "its source or its days cannot be read") from error
+    blob: bytes = row["vector"]
+    if chunk.id != row["id"]:
+        raise damaged(row["id"], "its id does not fit its document and part")
+    if hashlib.sha256(chunk.text.encode()).hexdigest() != source.get("text_sha256"):
+        raise damaged(chunk.id, "its text is not the text that was indexed")
+    if len(blob) != _LITTLE_ENDIAN.itemsize * dimension:
+        raise damaged(chunk.id, f"its vector has {len(blob)} bytes, not {4 * dimension}")
+    if hashlib.sha256(blob).hexdigest() != source.get("vector_sha256"):
+        raise damaged(chunk.id, "its vector is not the vector that was indexed")
+    return chunk, blob
+
+
+def damaged(name: str, what: str) -> StoreError:
+    return StoreError(f"The index is damaged: {name}: {what}. Run: labkit rebuild")
+
+
+def _chunk(row: sqlite3.Row, source: Mapping[str, Any]) -> Chunk:
+    until = row["valid_until"]
+    meta = Metadata(
+        id=row["document_id"],
+        title=row["title"],
+        language=source["language"],
+        scope=row["scope"],
+        status=row["status"],
+        canonical=bool(row["canonical"]),
+        valid_from=date.fromisoformat(row["valid_from"]),
+        valid_until=None if until is None else date.fromisoformat(until),
+        version=row["version"],
+        product=row["product"],
+        path=row["path"],
+    )
+    return Chunk(
+        meta=meta,
+        part=source["part"],
+        start=source["start"],
+        end=source["end"],
+        text=row["text"],
+        context=source["context"],
+        page=source["page"],
+    )

@@ -1,0 +1,109 @@
+"""One consistent reading of an index, checked, in memory: all searches run here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.documents.fingerprint import corpus_hash
+from labkit.ranking.lexical import Bm25
+from labkit.scan import Scan
+from labkit.store.manifest import from_json
+from labkit.store.rows import damaged, row_chunk
+from labkit.text import terms
+from labkit.types import Chunk, Eligible, Hit, Manifest, StoreError, Vector
+
+CACHED_VIEWS = 8  # (viewer, day) pairs whose eligible rows and word statistics are kept
+
+
+class Snapshot:
+    """The chunks of one generation of the index and their vectors. Immutable."""
+
+    def __init__(
+        self, generation: str, manifest: Manifest, chunks: Sequence[Chunk], vectors: bytes
+    ) -> None:
+        self.generation = generation
+        self.manifest = manifest
+        self.chunks = list(chunks)
+        matrix = np.frombuffer(vectors, np.dtype("<f4")).astype(np.float32)
+        self._ids = [chunk.id for chunk in self.chunks]
+        self._scan = Scan(matrix.reshape(-1, manifest.embedder.dimension), self._ids)
+        self.rows: Callable[[Eligible], NDArray[np.intp]] = lru_cache(CACHED_VIEWS)(self._rows)
+        self._words: Callable[[Eligible], Bm25] = lru_cache(CACHED_VIEWS)(self._bm25)
+
+    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
+        """As `VectorStore.search`."""
+        if vector.shape != (self.manifest.embedder.dimension,):
+            raise StoreError(
+                f"The question's vector has shape {vector.shape}; the index holds vectors of "
+                f"{self.manifest.embedder.dimension} dimensions."
+            )
+        found = self._scan.top_k(vector, k, self.rows(eligible))
+        return [
+            Hit(self.chunks[row], cosine=score, dense_rank=rank)
+            for rank, (row, score) in enumerate(found, start=1)
+        ]
+
+    def lexical(self, query: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+        """As `VectorStore.lexical`. The statistics are those of the eligible chunks alone: how
+        rare a word is in documents that the viewer may not see must not show in a score."""
+        rows = self.rows(eligible)
+        found = self._words(eligible).top_k(query, k, [self._ids[row] for row in rows])
+        return [
+            Hit(self.chunks[rows[row]], lexical_score=score, lexical_rank=rank)
+            for rank, (row, score) in enumerate(found, start=1)
+        ]
+
+    def _rows(self, eligible: Eligible) -> NDArray[np.intp]:
+        admitted = [row for row, chunk in enumerate(self.chunks) if eligible.admits(chunk.meta)]
+        return np.array(admitted, dtype=np.intp)
+
+    def _bm25(self, eligible: Eligible) -> Bm25:
+        return Bm25([self._terms[row] for row in self.rows(eligible)])
+
+    @cached_property
+    def _terms(self) -> list[list[str]]:
+        return [terms(chunk.searchable) for chunk in self.chunks]
+
+
+def read_snapshot(connection: sqlite3.Connection) -> Snapshot:
+    """Read and check everything inside the caller's transaction; StoreError names what is wrong."""
+    head = connection.execute("SELECT * FROM manifest").fetchone()
+    if head is None:
+        raise StoreError("The index is empty. Run: labkit rebuild")
+    manifest = from_json(head["lock"])
+    chunks: list[Chunk] = []
+    vectors = bytearray()
+    for row in connection.execute(
+        "SELECT chunk.*, document.path, document.version FROM chunk "
+        "JOIN document ON document.id = chunk.document_id ORDER BY chunk.id"
+    ):
+        chunk, blob = row_chunk(row, manifest.embedder.dimension)
+        chunks.append(chunk)
+        vectors += blob
+    (documents,) = connection.execute("SELECT count(*) FROM document").fetchone()
+    for name, found, noted in (
+        ("document", documents, head["documents"]),
+        ("chunk", len(chunks), head["chunks"]),
+    ):
+        if found != noted:
+            raise damaged(name, f"the table holds {found} whole rows, the manifest notes {noted}")
+    for name, found in zip(("corpus", "products"), table_hashes(connection), strict=True):
+        if found != getattr(manifest, f"{name}_sha256"):
+            raise damaged(f"{name}_sha256", "the documents are not those that the manifest notes")
+    return Snapshot(head["generation"], manifest, chunks, bytes(vectors))
+
+
+def table_hashes(connection: sqlite3.Connection) -> tuple[str, str]:
+    """(corpus hash, products hash) of the documents as they stand in the tables."""
+    rows = connection.execute(
+        "SELECT id, content_hash, id IN (SELECT document_id FROM product) FROM document"
+    ).fetchall()
+    return (
+        corpus_hash((name, content) for name, content, is_product in rows if not is_product),
+        corpus_hash((name, content) for name, content, is_product in rows if is_product),
+    )

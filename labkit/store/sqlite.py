@@ -1,0 +1,242 @@
+"""The reference store: one SQLite file, the standard library's module, no extension.
+
+Writing is one transaction each; reading is one snapshot, checked and kept until the file's
+generation changes. A reader during a rebuild therefore sees the old index or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from labkit.scan import check_vectors
+from labkit.store.manifest import from_json, to_json
+from labkit.store.rows import chunk_row
+from labkit.store.schema import migrate, schema_version
+from labkit.store.snapshot import Snapshot, read_snapshot, table_hashes
+from labkit.types import (
+    Chunk,
+    Document,
+    Eligible,
+    Hit,
+    IndexStats,
+    Manifest,
+    Matrix,
+    Product,
+    StoreError,
+    Vector,
+)
+
+BUSY_SECONDS = 30.0
+
+
+class SqliteStore:
+    """An index in one SQLite file: `labkit.types.VectorStore`.
+
+    Only the tables manifest, document, chunk and product are the store's; others in the same file
+    are left alone. Deleted rows are overwritten with zeros, so that deleted means gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._snapshot: Snapshot | None = None
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def initialize(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open("rwc") as connection:
+            migrate(connection)
+
+    def replace_all(
+        self,
+        manifest: Manifest,
+        documents: Sequence[Document],
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        products: Sequence[Product],
+    ) -> None:
+        check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
+        self.initialize()
+        with self._write() as connection:
+            for table in ("product", "chunk", "document", "manifest"):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - four fixed names
+            for document in [*documents, *(product.document for product in products)]:
+                _insert_document(connection, document)
+            _insert_chunks(connection, chunks, vectors)
+            for product in products:
+                connection.execute(
+                    "INSERT INTO product VALUES (?, ?, ?, ?)",
+                    (product.code, product.name, json.dumps(product.facts), product.document.id),
+                )
+            if table_hashes(connection) != (manifest.corpus_sha256, manifest.products_sha256):
+                raise StoreError("The manifest was made for other documents than these.")
+            _write_manifest(connection, manifest)
+
+    def upsert_document(self, document: Document, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        strangers = [chunk.id for chunk in chunks if chunk.source_id != document.id]
+        if strangers:
+            raise StoreError(f"{strangers[0]} is no chunk of {document.id}.")
+        with self._write() as connection:
+            manifest = _read_manifest(connection)
+            check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
+            connection.execute("DELETE FROM document WHERE id = ?", (document.id,))
+            _insert_document(connection, document)
+            _insert_chunks(connection, chunks, vectors)
+            _write_manifest(connection, manifest)
+
+    def delete_document(self, source_id: str) -> None:
+        with self._write() as connection:
+            manifest = _read_manifest(connection)
+            connection.execute("DELETE FROM document WHERE id = ?", (source_id,))
+            _write_manifest(connection, manifest)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        """Is there an index in the file, built at least once?"""
+        if not self.path.is_file():
+            return False
+        with self._open("rw") as connection:
+            if schema_version(connection) == 0:
+                return False
+            (rows,) = connection.execute("SELECT count(*) FROM manifest").fetchone()
+            return bool(rows)
+
+    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
+        return self.snapshot().search(vector, k, eligible)
+
+    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+        return self.snapshot().lexical(terms, k, eligible)
+
+    def manifest(self) -> Manifest:
+        with self._read() as connection:
+            return _read_manifest(connection)
+
+    def document_hash(self, source_id: str) -> str | None:
+        return self.document_hashes().get(source_id)
+
+    def document_hashes(self) -> dict[str, str]:
+        """The content hash of every document in the index, by id."""
+        with self._read() as connection:
+            return dict(connection.execute("SELECT id, content_hash FROM document").fetchall())
+
+    def stats(self) -> IndexStats:
+        with self._read() as connection:
+            row = connection.execute(
+                "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM chunk), "
+                "(SELECT count(*) FROM product), "
+                "(SELECT coalesce(sum(length(vector)), 0) FROM chunk)"
+            ).fetchone()
+            return IndexStats(*row)
+
+    def snapshot(self) -> Snapshot:
+        """The index as it stands; read again only when its generation has changed."""
+        with self._read() as connection:
+            row = connection.execute("SELECT generation FROM manifest").fetchone()
+            known = self._snapshot
+            if known is not None and row is not None and known.generation == row["generation"]:
+                return known
+            self._snapshot = fresh = read_snapshot(connection)
+            return fresh
+
+    # --- connections -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        """A read transaction: everything inside sees one state of the file."""
+        with self._open("rw") as connection:
+            if schema_version(connection) == 0:
+                raise StoreError(f"There is no index in {self.path.name}. Run: labkit rebuild")
+            connection.execute("BEGIN")
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: all of it, or nothing, whatever happens inside."""
+        with self._open("rw") as connection:
+            if schema_version(connection) == 0:
+                raise StoreError(f"There is no index in {self.path.name}. Run: labkit rebuild")
+            connection.execute("BEGIN IMMEDIATE")
+            with connection:
+                yield connection
+
+    @contextmanager
+    def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """An open file; every fault of SQLite becomes a StoreError that says what to do."""
+        if mode == "rw" and not self.path.is_file():
+            raise StoreError(f"There is no index at {self.path}. Run: labkit rebuild")
+        try:
+            uri = f"{self.path.resolve().as_uri()}?mode={mode}"
+            connection = sqlite3.connect(
+                uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            with closing(connection):
+                connection.row_factory = sqlite3.Row
+                connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA secure_delete = ON")
+                # Dirty pages wait in memory for the commit, so that readers are not locked out
+                # while a large rebuild is being written.
+                connection.execute("PRAGMA cache_spill = OFF")
+                yield connection
+        except sqlite3.Error as error:
+            raise StoreError(_explain(error, self.path)) from error
+
+
+def _insert_document(connection: sqlite3.Connection, document: Document) -> None:
+    connection.execute(
+        "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            document.id,
+            document.meta.title,
+            document.meta.path,
+            document.meta.version,
+            document.content_hash,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        ),
+    )
+
+
+def _insert_chunks(
+    connection: sqlite3.Connection, chunks: Sequence[Chunk], vectors: Matrix
+) -> None:
+    connection.executemany(
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (chunk_row(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)),
+    )
+
+
+def _read_manifest(connection: sqlite3.Connection) -> Manifest:
+    row = connection.execute("SELECT lock FROM manifest").fetchone()
+    if row is None:
+        raise StoreError("The index is empty. Run: labkit rebuild")
+    return from_json(row["lock"])
+
+
+def _write_manifest(connection: sqlite3.Connection, manifest: Manifest) -> None:
+    """Note the state of the tables, under a new generation so that readers read again."""
+    corpus, products = table_hashes(connection)
+    lock = to_json(replace(manifest, corpus_sha256=corpus, products_sha256=products))
+    connection.execute(
+        "INSERT OR REPLACE INTO manifest VALUES (1, ?, ?, "
+        "(SELECT count(*) FROM document), (SELECT count(*) FROM chunk))",
+        (uuid.uuid4().hex, lock),
+    )
+
+
+def _explain(error: sqlite3.Error, path: Path) -> str:
+    """What went wrong with the file, and what to do about it."""
+    said = str(error)
+    if "locked" in said:
+        return f"Another process has been writing {path} for {BUSY_SECONDS:g} s. Try again later."
+    if "disk is full" in said:
+        return f"The disk is full. {path} is as it was before; free some space and try again."
+    if "readonly" in said or "unable to open" in said:
+        return f"{path} cannot be opened or written ({said}). Check its permissions."
+    return f"{path} is damaged or is no index of this lab ({said}). Delete it; run: labkit rebuild"

@@ -1,0 +1,379 @@
+"""The values that travel between the stages, and the six Protocols that the stages answer to.
+
+Everything here is immutable data without behaviour of its own, so that any stage can be read,
+tested or replaced alone. Offsets count code points in the normalised text of a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector: TypeAlias = NDArray[np.float32]
+"""One embedding: float32, shape (d,), finite, norm > 0."""
+
+Matrix: TypeAlias = NDArray[np.float32]
+"""Embeddings in rows: float32, shape (n, d)."""
+
+Role: TypeAlias = Literal["query", "passage"]
+"""What a text is to the embedder. Some models prefix the two differently."""
+
+Status: TypeAlias = Literal["draft", "approved", "retired"]
+
+
+class LabError(Exception):
+    """A fault that the person at the keyboard can mend; its message says how."""
+
+
+class DocumentError(LabError):
+    """A document cannot be read as the lab's contract asks."""
+
+
+class StoreError(LabError):
+    """The index is missing, damaged, or made for other settings."""
+
+
+class EmbeddingError(LabError):
+    """An embedder could not turn these texts into usable vectors."""
+
+
+# --- documents and who may read them ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What governance knows of a document: its front matter, checked.
+
+    `scope` is `ORGANISATION/AUDIENCE`. Both validity days are in force; `valid_until=None` is open.
+    """
+
+    id: str
+    title: str
+    language: str
+    scope: str
+    status: Status
+    canonical: bool
+    valid_from: date
+    valid_until: date | None
+    version: str
+    product: str | None = None
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: `text` is the whole normalised file, `body_start` where its front matter ends.
+
+    `content_hash` covers the text and the metadata, so that a change of either is a change.
+    """
+
+    meta: Metadata
+    text: str
+    content_hash: str
+    body_start: int = 0
+
+    @property
+    def id(self) -> str:
+        return self.meta.id
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A structured fact sheet. It answers only through the document rendered from it."""
+
+    code: str
+    name: str
+    facts: Mapping[str, str]
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A slice of a document: `text == document.text[start:end]`, always.
+
+    `context` is the path of headings above it: embedded and searched, never quotable.
+    """
+
+    meta: Metadata
+    part: int
+    start: int
+    end: int
+    text: str
+    context: str = ""
+    page: int | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.meta.id}#{self.part}"
+
+    @property
+    def source_id(self) -> str:
+        return self.meta.id
+
+    @property
+    def searchable(self) -> str:
+        """What is embedded and searched: title, context and text."""
+        return "\n".join(part for part in (self.meta.title, self.context, self.text) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who asks. No scope means nothing may be read."""
+
+    organisation: str
+    scopes: frozenset[str]
+
+    @property
+    def grants(self) -> frozenset[str]:
+        """The document scopes that this viewer may read: `ORGANISATION/AUDIENCE`."""
+        return frozenset(f"{self.organisation}/{scope}" for scope in self.scopes)
+
+
+AdmissionRule: TypeAlias = Callable[[Metadata, frozenset[str], date], bool]
+"""May a document with this metadata answer a viewer with these grants on this day?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """What one question may see: made once by `admission.admit`, required by every search path."""
+
+    grants: frozenset[str]
+    as_of: date
+    rule: AdmissionRule
+
+    def admits(self, meta: Metadata) -> bool:
+        return self.rule(meta, self.grants, self.as_of)
+
+
+# --- from a question to an answer -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk and what each ranking said of it. `fused` is neither a cosine nor a probability.
+
+    Ranks count from 1; None means that the list does not hold the chunk. `dropped` says why a
+    policy did not keep the hit, and is empty for a kept one.
+    """
+
+    chunk: Chunk
+    cosine: float | None = None
+    dense_rank: int | None = None
+    lexical_score: float | None = None
+    lexical_rank: int | None = None
+    fused: float | None = None
+    rerank_score: float | None = None
+    dropped: str = ""
+
+
+class Reason(StrEnum):
+    """Why a question was refused: a closed list."""
+
+    NOTHING_ELIGIBLE = "nothing_eligible"
+    BELOW_THRESHOLD = "below_threshold"
+    NO_LEXICAL_SUPPORT = "no_lexical_support"
+    UNKNOWN_PRODUCT = "unknown_product"
+    MODEL_DECLINED = "model_declined"
+    TOOL_NOT_CALLED = "tool_not_called"
+    INVALID_PROPOSAL = "invalid_proposal"
+    INVALID_CITATION = "invalid_citation"
+    QUOTATION_NOT_FOUND = "quotation_not_found"
+    CLAIM_UNSUPPORTED = "claim_unsupported"
+    CONTRADICTING_VERSIONS = "contradicting_versions"
+    CONTEXT_TRUNCATED = "context_truncated"
+    GENERATOR_FAILED = "generator_failed"
+
+
+class Refused(Exception):
+    """Raised inside a stage to end the path of a question; `Engine` turns it into a Refusal."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What the search found for one question.
+
+    `ranked` holds the eligible chunks that were considered, best first, each with the reason why
+    it was dropped, if it was. `refusal` says why there is nothing to hand to a generator.
+    """
+
+    question: str
+    eligible: Eligible
+    ranked: tuple[Hit, ...]
+    refusal: Refused | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The passages that may be handed to a generator, best first."""
+        return () if self.refusal else tuple(hit for hit in self.ranked if not hit.dropped)
+
+    @property
+    def closest(self) -> tuple[Hit, ...]:
+        """The best passages, kept or not: what a refusal names."""
+        return self.ranked[:3]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One piece of evidence as a generator proposes it: nothing in it has been checked."""
+
+    chunk_id: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement in a generator's own words, and the citations that should carry it."""
+
+    statement: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a generator hands to the gate. `can_answer=False` is an honest refusal."""
+
+    can_answer: bool
+    evidence: tuple[Citation, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """What the generator did, for the trace: nothing here is trusted or published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A quotation that passed the gate: `document.text[start:end] == quote`."""
+
+    chunk_id: str
+    source_id: str
+    quote: str
+    start: int
+    end: int
+    page: int | None = None
+
+
+# --- the index -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderIdentity:
+    """Which vector space: two embedders share vectors only if all of this is equal."""
+
+    provider: str
+    endpoint: str
+    model: str
+    revision: str
+    dimension: int
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    normalised: bool = True
+    metric: str = "cosine"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The lock file of an index: what must be the same when it is read as when it was built."""
+
+    embedder: EmbedderIdentity
+    chunker: str
+    analyser: str
+    corpus_sha256: str
+    products_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """Sizes of an index, for the person who keeps it."""
+
+    documents: int
+    chunks: int
+    products: int
+    vector_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether an embedder can work right now, and one sentence if it cannot."""
+
+    ok: bool
+    message: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+# --- the Protocols -------------------------------------------------------------------------------
+
+
+class Loader(Protocol):
+    def load(self, root: Path) -> list[Document]:
+        """Read all documents under `root`, in ordinal order of id, or raise DocumentError."""
+
+
+class Chunker(Protocol):
+    @property
+    def version(self) -> str:
+        """The name of the algorithm and of its effective parameters."""
+
+    def chunk(self, document: Document) -> list[Chunk]:
+        """Cut one document; every non-blank character of its body is in some chunk."""
+
+
+class Embedder(Protocol):
+    @property
+    def identity(self) -> EmbedderIdentity: ...
+
+    def embed(self, texts: Sequence[str], role: Role) -> Matrix:
+        """One vector a text, in order: float32 (n, d), finite, norm > 0; else EmbeddingError."""
+
+    def health(self) -> Health: ...
+
+
+class VectorStore(Protocol):
+    def initialize(self) -> None:
+        """Make the schema if it is missing. Resets nothing."""
+
+    def replace_all(
+        self,
+        manifest: Manifest,
+        documents: Sequence[Document],
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        products: Sequence[Product],
+    ) -> None:
+        """Replace the whole index in one transaction; on any failure the old one stays."""
+
+    def upsert_document(self, document: Document, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+        """Replace one document and its chunks in one transaction."""
+
+    def delete_document(self, source_id: str) -> None: ...
+
+    def document_hash(self, source_id: str) -> str | None: ...
+
+    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
+        """The k eligible chunks of highest cosine, by (-cosine, id)."""
+
+    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+        """The k eligible chunks of highest BM25 score above zero, by (-score, id)."""
+
+    def manifest(self) -> Manifest: ...
+
+    def stats(self) -> IndexStats: ...
+
+
+class Search(Protocol):
+    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval: ...
+
+
+class Generator(Protocol):
+    def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
+        """Propose evidence from these hits; raise Refused for a named failure."""
