@@ -250,7 +250,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return app(arguments, standalone_mode=False) or 0
     except TyperException as error:
-        typer.echo(f"labkit: {error.format_message()} See labkit --help.", err=True)
+        if error.format_message():  # none when a bare `labkit` has just shown its help
+            typer.echo(f"labkit: {error.format_message()} See labkit --help.", err=True)
         return INDEX_OR_USAGE
     except LabError as error:
         typer.echo(f"labkit: {error}", err=True)
@@ -302,7 +303,7 @@ def _print_outcome(outcome: Outcome, trace: bool) -> None:
 def _print_hits(hits: Sequence[Hit], title: str) -> None:
     """A table of hits; texts of documents are shown as they are, never as markup."""
     table = Table(title=title)
-    for heading in ("passage", "cosine", "dense", "words", "lexical", "fused", "dropped"):
+    for heading in ("passage", "cosine", "dense", "words", "lex.", "fused", "dropped because"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "passage")
     for hit in hits:
         values = (
