@@ -24,6 +24,8 @@ from labkit.engine import Engine
 from labkit.generation import ChatGenerator, ExtractiveGenerator
 from labkit.generation.chat import Mode
 from labkit.indexing import Source, make_manifest, read_source
+from labkit.indexing import plan as make_plan
+from labkit.indexing import rebuild as build_index
 from labkit.retrieval import StrictSearch
 from labkit.settings import Settings, load_settings
 from labkit.store.manifest import check_manifest
@@ -106,6 +108,12 @@ class Lab:
 
     def source(self) -> Source:
         return read_source(self.loader, self.settings.corpus)
+
+    def ready(self) -> None:
+        """Build the index if there is none, or if it does not fit the documents and settings."""
+        source = self.source()
+        if make_plan(source, self.chunker, self.embedder, self.store).changed:
+            build_index(source, self.chunker, self.embedder, self.store)
 
     @property
     def threshold(self) -> float:

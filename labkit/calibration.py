@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def suggested_threshold(observations: Sequence[Observation], keep: float = 0.98)
     if not cosines:
         raise LabError("No answerable question found its quotation; nothing to calibrate on.")
     lost = int((1 - keep) * len(cosines))
-    return int(cosines[lost] * 100) / 100
+    return floor(cosines[lost] * 100) / 100
 
 
 def _passing(observations: Sequence[Observation], answerable: bool, threshold: float) -> int:

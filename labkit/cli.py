@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,8 @@ from typer.exceptions import TyperException
 from labkit import __version__
 from labkit.assembly import QUESTIONS, Lab, open_lab
 from labkit.calibration import observe, read_questions, suggested_threshold, threshold_table
+from labkit.classroom.commands import register as register_classroom
+from labkit.engine import check_question
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.results import Answer, Outcome, hit_dict
@@ -41,11 +44,15 @@ app = typer.Typer(
 
 
 class GeneratorKind(StrEnum):
+    """Who proposes evidence."""
+
     extractive = "extractive"
     chat = "chat"
 
 
 class PassageMode(StrEnum):
+    """How a chat model gets the passages."""
+
     provider = "provider"
     tool = "tool"
 
@@ -66,7 +73,7 @@ def rebuild(as_json: AsJson = False) -> None:
     """Build the index anew from the documents, all or nothing."""
     lab = open_lab()
     source = lab.source()
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _progress() as bar:
         task = bar.add_task("Embedding", total=None)
         done = build_index(
             source,
@@ -142,7 +149,8 @@ def search(
 ) -> None:
     """Show the ranked passages for a question, and why each was kept or dropped."""
     lab = open_lab()
-    found = lab.search().retrieve(question, lab.settings.viewer_named(viewer), _day(as_of))
+    who = lab.settings.viewer_named(viewer)
+    found = lab.search().retrieve(check_question(question), who, _day(as_of))
     refusal = found.refusal
     if as_json:
         _print_json(
@@ -170,7 +178,7 @@ def probe(
     lab = open_lab()
     searching = lab.search()
     eligible = searching.admission(_viewer(lab, viewer), _day(as_of))
-    hits = searching.dense(question, eligible)[:k]
+    hits = searching.dense(check_question(question), eligible)[:k]
     if as_json:
         _print_json({"threshold": lab.threshold, "hits": [hit_dict(hit) for hit in hits]})
         return
@@ -191,12 +199,17 @@ def stats(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def calibrate(as_json: AsJson = False) -> None:
-    """Measure thresholds for the model in use on the annotated questions."""
+def calibrate(
+    questions_file: Annotated[
+        Path, typer.Option("--questions", help="Annotated questions, as JSON Lines.")
+    ] = QUESTIONS,
+    as_json: AsJson = False,
+) -> None:
+    """Measure thresholds for the model in use on annotated questions."""
     lab = open_lab()
     searching = lab.search(threshold=-1.0)
-    questions = read_questions(QUESTIONS)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    questions = read_questions(questions_file)
+    with _progress() as bar:
         observed = [
             observe(question, searching, lab.settings.viewer_named(question.viewer))
             for question in bar.track(questions, description="Measuring")
@@ -230,6 +243,9 @@ def ship_vectors() -> None:
     typer.echo(f"Wrote {open_lab().ship_vectors()} vectors.")
 
 
+register_classroom(app)
+
+
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
@@ -248,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        return app(arguments, standalone_mode=False) or 0
+        code = int(app(arguments, standalone_mode=False) or 0)
     except TyperException as error:
         if error.format_message():  # none when a bare `labkit` has just shown its help
             typer.echo(f"labkit: {error.format_message()} See labkit --help.", err=True)
@@ -257,8 +273,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         typer.echo(f"labkit: {error}", err=True)
         return INDEX_OR_USAGE
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("labkit: interrupted; the index is as it was.", err=True)
-        return INTERRUPTED
+        code = INTERRUPTED
     except Exception as error:
         if os.environ.get("LABKIT_DEBUG"):
             raise
@@ -268,6 +283,15 @@ def _run(arguments: Sequence[str] | None) -> int:
             err=True,
         )
         return OUR_FAULT
+    if code == INTERRUPTED:  # typer, too, turns Ctrl-C into this code
+        typer.echo("labkit: interrupted; the index is as it was.", err=True)
+    return code
+
+
+def _progress() -> Progress:
+    """A bar for a person who watches; nothing in a file or a pipe."""
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 def _day(as_of: datetime | None) -> date:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -11,6 +11,7 @@ from labkit.gate import check_evidence
 from labkit.results import Answer, Outcome, Recorder, Refusal, hit_dict
 from labkit.text import normalise
 from labkit.types import (
+    Citation,
     Eligible,
     Evidence,
     Generator,
@@ -41,44 +42,42 @@ class Engine:
     def ask(self, question: str, viewer: Viewer, as_of: date | None = None) -> Outcome:
         """Answer one question for one viewer as of one day (today, if none is given).
 
-        Raises LabError for a question that is none, or an index or embedder that cannot work. All
-        else that goes wrong ends in a Refusal.
+        Raises LabError for a question that is none, or an index or embedder that cannot work. A
+        stage that raises Refused, and whatever a generator does wrong, end in a Refusal.
         """
-        question = _checked(question)
+        question = check_question(question)
         day = as_of or date.today()
         recorder = Recorder()
         with recorder.step("question") as detail:
             detail |= {"question": question, "organisation": viewer.organisation, "as_of": str(day)}
-        with recorder.step("retrieval") as detail:
-            retrieval = self.search.retrieve(question, viewer, day)
-            detail |= _retrieval_detail(retrieval)
         name = uuid.uuid4().hex
+        closest: tuple[Hit, ...] = ()
         try:
+            with recorder.step("retrieval") as detail:
+                retrieval = self.search.retrieve(question, viewer, day)
+                detail |= _retrieval_detail(retrieval)
+            closest = retrieval.closest
             evidence = self._evidence(retrieval, recorder)
         except Refused as refused:
             with recorder.step("refused") as detail:
                 detail |= {"reason": str(refused.reason), "message": refused.message}
             return Refusal(
-                name,
-                question,
-                day,
-                refused.reason,
-                refused.message,
-                retrieval.closest,
-                recorder.trace,
+                name, question, day, refused.reason, refused.message, closest, recorder.trace
             )
-        return Answer(name, question, day, evidence, retrieval.closest, recorder.trace)
+        return Answer(name, question, day, evidence, closest, recorder.trace)
 
     def _evidence(self, retrieval: Retrieval, recorder: Recorder) -> tuple[Evidence, ...]:
         """From passages to checked evidence; Refused ends the path at any stage."""
         if retrieval.refusal is not None:
             raise retrieval.refusal
+        if not retrieval.hits:
+            raise Refused(Reason.NOTHING_ELIGIBLE, "The search handed over no passage.")
         with recorder.step("generator") as detail:
             proposal = self._propose(retrieval)
             detail |= {
+                **proposal.detail,
                 "can_answer": proposal.can_answer,
                 "proposed": [f"[{c.chunk_id}] {c.quote}" for c in proposal.evidence],
-                **proposal.detail,
             }
         with recorder.step("gate") as detail:
             evidence = self.gate(proposal, retrieval.hits, retrieval.eligible)
@@ -95,12 +94,28 @@ class Engine:
             raise Refused(
                 Reason.GENERATOR_FAILED, f"The generator failed with {type(error).__name__}."
             ) from error
-        if not isinstance(proposal, Proposal):
+        if not _is_proposal(proposal):
             raise Refused(Reason.INVALID_PROPOSAL, "The generator returned no Proposal.")
         return proposal
 
 
-def _checked(question: str) -> str:
+def _is_proposal(value: object) -> bool:
+    """Is this a Proposal of the types that it promises? Anyone may write a generator."""
+    return (
+        isinstance(value, Proposal)
+        and isinstance(value.can_answer, bool)
+        and isinstance(value.evidence, tuple | list)
+        and isinstance(value.detail, Mapping)
+        and all(
+            isinstance(item, Citation)
+            and isinstance(item.chunk_id, str)
+            and isinstance(item.quote, str)
+            for item in value.evidence
+        )
+    )
+
+
+def check_question(question: str) -> str:
     """The question, normalised; LabError if there is nothing to ask, or far too much."""
     text = normalise(question.encode("utf-8", "replace").decode()).replace("\0", " ").strip()
     if not text:

@@ -122,7 +122,12 @@ def embed_chunks(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TextTooLong)
             slices.append(embedder.embed([chunk.searchable for chunk in part], "passage"))
-        cut = {w.message.text for w in caught if isinstance(w.message, TextTooLong)}
+        cut = set()
+        for warning in caught:
+            if isinstance(warning.message, TextTooLong):
+                cut.add(warning.message.text)
+            else:
+                warnings.warn(warning.message, stacklevel=3)
         too_long += [chunk.id for chunk in part if chunk.searchable in cut]
         if progress is not None:
             progress(start + len(part), len(chunks))

@@ -5,6 +5,7 @@ One object each, shown in three ways: as JSON (`to_dict`), as text (`str`) and i
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from html import escape
 from typing import Any, Literal, TypeAlias
 
 from labkit.types import Evidence, Hit, Reason
+
+# Controls, line separators, changes of direction and lone surrogates
+_UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -36,10 +40,7 @@ class Trace:
         return sum(step.ms for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "ms": round(self.ms, 1),
-            "steps": [{"stage": s.stage, "ms": round(s.ms, 1), **s.detail} for s in self.steps],
-        }
+        return {"ms": round(self.ms, 1), "steps": [_step_dict(step) for step in self.steps]}
 
     def __str__(self) -> str:
         """A line a fact, without times, so that the same path always reads the same."""
@@ -162,6 +163,18 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
     }
 
 
+def _step_dict(step: Step) -> dict[str, Any]:
+    """A step as plain data; a detail cannot take the place of the stage's name or time."""
+    head = {"stage": step.stage, "ms": round(step.ms, 1)}
+    return {**head, **step.detail, **head}
+
+
+def _evidence_dict(item: Evidence) -> dict[str, Any]:
+    """Evidence as plain data, with a page where there is one."""
+    values = asdict(item)
+    return values if item.page is not None else {k: v for k, v in values.items() if k != "page"}
+
+
 def _to_dict(
     outcome: Outcome,
     reason: Reason | None,
@@ -177,7 +190,7 @@ def _to_dict(
         "reason": reason,
         "message": message,
         "answer": answer,
-        "evidence": [asdict(item) for item in evidence],
+        "evidence": [_evidence_dict(item) for item in evidence],
         "closest": [hit_dict(hit) for hit in outcome.closest],
         "trace": outcome.trace.to_dict(),
     }
@@ -192,12 +205,16 @@ def _count(evidence: Sequence[Evidence]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A detail as one line of text."""
+    """A detail as one line of text that draws nothing on a terminal: a model may have said it."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_plain(inner)}" for key, inner in value.items() if inner != "")
+        return ", ".join(
+            f"{key} {_plain(inner)}" for key, inner in value.items() if inner not in ("", None)
+        )
     if isinstance(value, list | tuple):
         return "; ".join(map(_plain, value)) or "none"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return _UNPRINTED.sub(lambda match: repr(match[0])[1:-1], str(value))
 
 
 def _details(detail: Mapping[str, Any]) -> str:

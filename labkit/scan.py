@@ -8,11 +8,11 @@ lose a neighbour nor swap two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.similarity import cosine
 from labkit.types import EmbeddingError, Matrix, Vector
 
 MARGIN = 1e-5  # float32 sums of some hundred products err by about 1e-6
@@ -48,7 +48,9 @@ class Scan:
         self.ids = list(ids)
         self._rows = vectors
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
-        self._norms = norms.astype(np.float32)
+        self._norms = norms
+        self._lengths: dict[int, float] = {}  # exact ones, each computed when first needed
+        self._tame = bool(((norms > 1e-15) & (norms < 1e15)).all())
         self._blocks = [
             np.asfortranarray(vectors[i : i + BLOCK] / norms[i : i + BLOCK, None], dtype=np.float32)
             for i in range(0, len(vectors), BLOCK)
@@ -59,23 +61,35 @@ class Scan:
     ) -> list[tuple[int, float]]:
         """The k nearest (row, cosine) pairs by (-cosine, id), among `rows` where given."""
         check_vectors(query[None, :], ["query"], self._rows.shape[1] if self.ids else None)
-        among = np.arange(len(self.ids)) if rows is None else rows
-        if k <= 0 or not len(among):
+        if k <= 0 or not len(self.ids if rows is None else rows):
             return []
-        near = among[self._near(self._scores(query, rows), k)]
-        exact = query.tolist()
-        scored = [(int(row), cosine(exact, self._rows[row].tolist())) for row in near]
+        near = self._near(self._scores(query, rows), k)
+        scored = self._exact(query, near if rows is None else rows[near])
         scored.sort(key=lambda pair: (-pair[1], self.ids[pair[0]]))
         return scored[:k]
 
     def _scores(self, query: Vector, rows: NDArray[np.intp] | None) -> NDArray[np.float32]:
         """Float32 cosines of the rows asked for, in their order."""
         unit = (query / np.linalg.norm(query.astype(np.float64))).astype(np.float32)
-        if rows is not None and len(rows) < GATHER_BELOW * len(self.ids):
-            gathered: NDArray[np.float32] = self._rows[rows] @ unit / self._norms[rows]
-            return gathered
+        # Vectors near the ends of float32's range lose their digits before they are divided.
+        if rows is not None and self._tame and len(rows) < GATHER_BELOW * len(self.ids):
+            gathered: NDArray[np.float64] = self._rows.take(rows, 0) @ unit / self._norms[rows]
+            return gathered.astype(np.float32)
         scores = np.concatenate([block @ unit for block in self._blocks])
         return scores if rows is None else scores[rows]
+
+    def _exact(self, query: Vector, rows: NDArray[np.intp]) -> list[tuple[int, float]]:
+        """(row, taught cosine) pairs: the same exact sums, with numpy forming the products."""
+        a = query.astype(np.float64)
+        length = _length(a)
+        scored: list[tuple[int, float]] = []
+        for row in rows.tolist():
+            b = self._rows[row].astype(np.float64)
+            if row not in self._lengths:
+                self._lengths[row] = _length(b)
+            cosine = fsum((a * b).tolist()) / (length * self._lengths[row])
+            scored.append((row, max(-1.0, min(1.0, cosine))))
+        return scored
 
     @staticmethod
     def _near(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
@@ -84,3 +98,8 @@ class Scan:
             return np.arange(len(scores))
         kth = np.partition(scores, -k)[-k]
         return np.flatnonzero(scores >= kth - np.float32(MARGIN))
+
+
+def _length(vector: NDArray[np.float64]) -> float:
+    """The length of a float32 vector given in double, from an exact sum of squares."""
+    return sqrt(fsum((vector * vector).tolist()))

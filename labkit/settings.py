@@ -18,11 +18,22 @@ from labkit.types import LabError, Viewer
 FILE_NAME = "labkit.toml"
 _SHORT_NAMES = {"LABKIT_INDEX": ("store", "path"), "LABKIT_CORPUS": ("", "source_root")}
 _PATHS = {("store", "path"), ("", "source_root")}
+_RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
+    ("embedding", "dimension"): (0, 1_000_000),
+    ("embedding", "timeout"): (0.001, 86_400),
+    ("embedding", "batch_size"): (1, 100_000),
+    ("retrieval", "k"): (1, 1_000_000),
+    ("retrieval", "threshold"): (-2, 1),
+    ("retrieval", "context_tokens"): (1, 100_000_000),
+    ("chat", "timeout"): (0.001, 86_400),
+}
 _Section = TypeVar("_Section")
 
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
+    """Which model embeds; `timeout` in seconds, `dimension` needed with `service_url` only."""
+
     profile: str = "minilm"
     service_url: str = ""
     model: str = ""
@@ -33,6 +44,8 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True)
 class ChunkSettings:
+    """How documents are cut; `size` and `overlap` in the units of `kind`."""
+
     kind: str = "characters"
     size: int = 600
     overlap: int = 80
@@ -40,6 +53,8 @@ class ChunkSettings:
 
 @dataclass(frozen=True)
 class RetrievalSettings:
+    """Which passages are handed on: at most `k`, of cosine `threshold` or more."""
+
     policy: str = "strict"
     k: int = 3
     threshold: float = -2.0  # below -1: the profile's own
@@ -48,6 +63,8 @@ class RetrievalSettings:
 
 @dataclass(frozen=True)
 class StoreSettings:
+    """Where the index lies."""
+
     kind: str = "sqlite"
     path: str = ".labkit/index.sqlite"
     url: str = ""
@@ -56,6 +73,8 @@ class StoreSettings:
 
 @dataclass(frozen=True)
 class ChatSettings:
+    """The server and model of `--generator chat`; `timeout` in seconds for a whole reply."""
+
     base_url: str = ""
     model: str = ""
     timeout: float = 60.0
@@ -128,7 +147,16 @@ def load_settings(
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
         raise LabError(f"{path} cannot be read: {error}.") from error
     settings = _from_values(values, path.parent if path else Path.cwd())
-    return _overridden(settings, os.environ if environment is None else environment)
+    settings = _overridden(settings, os.environ if environment is None else environment)
+    _check_ranges(settings)
+    return settings
+
+
+def _check_ranges(settings: Settings) -> None:
+    for (section, name), (least, most) in _RANGES.items():
+        value = getattr(getattr(settings, section), name)
+        if not least <= value <= most:  # so that NaN is refused too
+            raise LabError(f"{section}.{name} is {value}; it must be from {least:g} to {most:g}.")
 
 
 def find_settings(start: Path) -> Path | None:
@@ -152,6 +180,8 @@ def _from_values(values: Mapping[str, Any], home: Path) -> Settings:
         if name in values:
             parts[name] = _typed(values[name], kind, name)
     viewers = values.get("viewers", {})
+    if not isinstance(viewers, Mapping):
+        raise LabError(f"{FILE_NAME}: 'viewers' must hold tables: [viewers.NAME].")
     if "viewer" in values:
         parts["viewer"] = _viewer(values["viewer"], "viewer")
     parts["viewers"] = {name: _viewer(entry, f"viewers.{name}") for name, entry in viewers.items()}

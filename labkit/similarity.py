@@ -7,7 +7,7 @@ the two equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, isfinite, sqrt
+from math import fsum, isfinite, nan, sqrt
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
@@ -25,11 +25,19 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
     """
     if len(a) != len(b):
         raise ValueError(f"the vectors have {len(a)} and {len(b)} dimensions.")
-    product = fsum(x * y for x, y in zip(a, b, strict=True))
-    norms = sqrt(fsum(x * x for x in a)) * sqrt(fsum(y * y for y in b))
+    product = _dot(a, b)
+    norms = sqrt(_dot(a, a)) * sqrt(_dot(b, b))
     if norms == 0 or not isfinite(norms) or not isfinite(product):
         raise ValueError("a vector is zero or holds NaN or infinity: it has no direction.")
     return max(-1.0, min(1.0, product / norms))
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    """The sum of the products; NaN where it has no finite value."""
+    try:
+        return fsum(x * y for x, y in zip(a, b, strict=True))
+    except (OverflowError, ValueError):  # the sum is over 1.8e308, or holds both infinities
+        return nan
 
 
 def top_k(

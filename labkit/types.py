@@ -315,11 +315,15 @@ class Health:
 
 
 class Loader(Protocol):
+    """Stage 01: from a folder to documents."""
+
     def load(self, root: Path) -> list[Document]:
         """Read all documents under `root`, in ordinal order of id, or raise DocumentError."""
 
 
 class Chunker(Protocol):
+    """Stage 02: from a document to chunks."""
+
     @property
     def version(self) -> str:
         """The name of the algorithm and of its effective parameters."""
@@ -329,6 +333,8 @@ class Chunker(Protocol):
 
 
 class Embedder(Protocol):
+    """Stage 03: from texts to vectors of one space."""
+
     @property
     def identity(self) -> EmbedderIdentity: ...
 
@@ -339,6 +345,8 @@ class Embedder(Protocol):
 
 
 class VectorStore(Protocol):
+    """Stage 04: keeps an index, and finds in it what a viewer may see."""
+
     def initialize(self) -> None:
         """Make the schema if it is missing. Resets nothing."""
 
@@ -371,9 +379,13 @@ class VectorStore(Protocol):
 
 
 class Search(Protocol):
+    """Stages 05 and 06: from a question to ranked, admitted passages."""
+
     def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval: ...
 
 
 class Generator(Protocol):
+    """Stage 07: from passages to a proposal, which the gate then checks."""
+
     def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
         """Propose evidence from these hits; raise Refused for a named failure."""

@@ -1,7 +1,7 @@
-"""The starter corpus keeps its promises: what is in it, who may see it, and where each answer stands.
+"""The starter corpus keeps its promises: what is in it, who sees it, where each answer stands.
 
-Eligibility is written out here once more, in one short function and on purpose without `labkit`: the corpus is the
-measure that the package is held against, so it is not measured by the package.
+Eligibility is written out here once more, in one short function and on purpose without `labkit`:
+the corpus is the measure that the package is held against, so it is not measured by the package.
 """
 
 import datetime
@@ -26,20 +26,40 @@ VIEWERS = {
     "globex": ("GLOBEX", ("readers",)),
     "nobody": ("ACME", ()),
 }
-KINDS = {"direct", "paraphrase", "code", "rule-with-exception", "table", "product-fact", "cross-language"}
+KINDS = {
+    "direct",
+    "paraphrase",
+    "code",
+    "rule-with-exception",
+    "table",
+    "product-fact",
+    "cross-language",
+}
 WHYS = {
-    "other_organisation", "draft", "retired", "not_canonical", "not_yet_valid", "expired", "no_scope",
+    "other_organisation", "draft", "retired", "not_canonical", "not_yet_valid", "expired",
+    "no_scope",
     "unknown_product", "far", "near_miss", "injection", "restricted_scope",
 }  # fmt: skip
-REQUIRED = {"id", "title", "language", "scope", "status", "canonical", "valid_from", "version", "product"}
+REQUIRED = {
+    "id",
+    "title",
+    "language",
+    "scope",
+    "status",
+    "canonical",
+    "valid_from",
+    "version",
+    "product",
+}
 OPTIONAL = {"valid_until"}
 PRODUCT_KEYS = {
-    "code", "name", "language", "scope", "status", "canonical", "valid_from", "valid_until", "version", "facts",
+    "code", "name", "language", "scope", "status", "canonical", "valid_from", "valid_until",
+    "version", "facts",
 }  # fmt: skip
 WINDOW, OVERLAP = 600, 80
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
+# --- reading -------------------------------------------------------------------------------------
 
 
 def read_document(path):
@@ -55,7 +75,12 @@ def read_products():
 def product_document(product):
     """A product as the document that readers see: one line a fact."""
     lines = [f"{product['code']} – {label}: {value}." for label, value in product["facts"].items()]
-    return {**product, "id": f"PRODUCT-{product['code']}", "title": product["name"], "body": "\n".join(lines)}
+    return {
+        **product,
+        "id": f"PRODUCT-{product['code']}",
+        "title": product["name"],
+        "body": "\n".join(lines),
+    }
 
 
 FILES = sorted(STARTER.rglob("*.md"))
@@ -67,7 +92,7 @@ ANSWERABLE = [q for q in ASKED if q["answerable"]]
 UNANSWERABLE = [q for q in ASKED if not q["answerable"]]
 
 
-# --- who may see what ------------------------------------------------------------------------------------------------
+# --- who may see what ----------------------------------------------------------------------------
 
 
 def obstacles(document, viewer, day):
@@ -97,20 +122,27 @@ def eligible_files(viewer, day):
 def words(text):
     """Lower-case words without accents, so that hotel meets hôtel and Reporting meets reporting."""
     flat = unicodedata.normalize("NFKD", text.lower()).replace("œ", "oe")
-    return set(re.findall(r"[a-z0-9]+(?:-[0-9]+)?", "".join(c for c in flat if not unicodedata.combining(c))))
+    return set(
+        re.findall(
+            r"[a-z0-9]+(?:-[0-9]+)?", "".join(c for c in flat if not unicodedata.combining(c))
+        )
+    )
 
 
 SMALL = words(
-    "a about after and are be before can could d do does for from have how i if in into is it l last many may mean my "
-    "n not of on one or our put s see should show shows still t than that the their there this to use was we what "
-    "when where which will with you your a au aux ce combien dans de des du elle en est et faut il je jours la le les "
-    "leur mon nous on par peut plus pour puis quand que quel quelle qui sa se si son sur un une votre y"
+    "a about after and are be before can could d do does for from have how i if in into is it "
+    "l last many may mean my n not of on one or our put s see should show shows still t than "
+    "that the their there this to use was we what when where which will with you your a au "
+    "aux ce combien dans de des du elle en est et faut il je jours la le les leur mon nous on "
+    "par peut plus pour puis quand que quel quelle qui sa se si son sur un une votre y "
 )
 
 
 def shared_words(question, document):
     """The words, other than small ones, that a question has in common with a document."""
-    return (words(question["question"]) & words(document["title"] + "\n" + document["body"])) - SMALL
+    return (
+        words(question["question"]) & words(document["title"] + "\n" + document["body"])
+    ) - SMALL
 
 
 def windows(body):
@@ -127,10 +159,12 @@ def by_id(items):
     return [pytest.param(item, id=item["id"]) for item in items]
 
 
-# --- files and front matter ------------------------------------------------------------------------------------------
+# --- files and front matter ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [*FILES, STARTER / "products.yaml", QUESTIONS], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [*FILES, STARTER / "products.yaml", QUESTIONS], ids=lambda p: p.name
+)
 def test_a_file_is_plain_text(path):
     raw = path.read_bytes()
     text = raw.decode("utf-8")
@@ -172,10 +206,12 @@ def test_a_file_lies_in_a_topic_under_its_own_id_and_begins_with_a_heading(docum
 def test_ids_titles_and_bodies_are_unique():
     assert len(EVERYTHING) == len(DOCUMENTS) + len(PRODUCTS)
     assert len({d["title"] for d in DOCUMENTS}) == len(DOCUMENTS)
-    assert len({hashlib.sha256(d["body"].encode()).hexdigest() for d in DOCUMENTS}) == len(DOCUMENTS)
+    assert len({hashlib.sha256(d["body"].encode()).hexdigest() for d in DOCUMENTS}) == len(
+        DOCUMENTS
+    )
 
 
-# --- the fifteen -----------------------------------------------------------------------------------------------------
+# --- the fifteen ---------------------------------------------------------------------------------
 
 
 def test_a_reader_sees_fifteen_documents_of_which_four_are_french():
@@ -195,11 +231,15 @@ def test_the_fifteen_are_short_and_come_into_force_on_many_days():
 def test_the_fifteen_hold_the_shapes_that_the_lessons_need():
     seen = {d["id"]: d["body"] for d in eligible_files("reader", DAY)}
     assert any(len(body) >= 1800 for body in seen.values()), "a long one"
-    assert any(len(body) < 900 and " unless " in body for body in seen.values()), "a rule beside its exception"
+    assert any(len(body) < 900 and " unless " in body for body in seen.values()), (
+        "a rule beside its exception"
+    )
     assert sum("\n|---|" in body for body in seen.values()) >= 4, "tables"
     assert any("| E-4021 |" in body for body in seen.values()), "error codes"
     assert any("```" in body for body in seen.values()), "code"
-    first = next(line for line in seen["reporting-export"].splitlines() if "CSV" in line).split(". ")[0]
+    first = next(line for line in seen["reporting-export"].splitlines() if "CSV" in line).split(
+        ". "
+    )[0]
     assert all(word in first for word in ("export", "CSV", "Reporting"))
 
 
@@ -217,7 +257,9 @@ def test_one_rule_stands_far_from_its_exception():
 def test_french_is_typeset_as_french():
     bodies = [d["body"] for d in DOCUMENTS if d["language"] == "fr"]
     assert any("’" in body for body in bodies) and any("'" in body for body in bodies)
-    assert not any("’" in body and "'" in body for body in bodies), "one kind of apostrophe a document"
+    assert not any("’" in body and "'" in body for body in bodies), (
+        "one kind of apostrophe a document"
+    )
     assert any("main-d’œuvre" in body for body in bodies)
     assert any("«\u00a0" in body for body in bodies)
     for body in bodies:
@@ -227,7 +269,7 @@ def test_french_is_typeset_as_french():
         assert not re.search(r"oeuvre|coeur", body)
 
 
-# --- the ones that must never answer ---------------------------------------------------------------------------------
+# --- the ones that must never answer -------------------------------------------------------------
 
 EXCLUDED = {
     "reporting-export-parquet": {"draft"},
@@ -242,7 +284,9 @@ EXCLUDED = {
 
 
 def test_each_excluded_document_is_closed_for_its_own_reason_and_no_other():
-    closed = {d["id"]: obstacles(d, "reader", DAY) for d in DOCUMENTS if obstacles(d, "reader", DAY)}
+    closed = {
+        d["id"]: obstacles(d, "reader", DAY) for d in DOCUMENTS if obstacles(d, "reader", DAY)
+    }
     assert closed == EXCLUDED
 
 
@@ -269,8 +313,12 @@ def test_old_version_and_copy_differ_from_the_document_in_force():
 
 
 def test_plans_change_hands_at_the_turn_of_the_year():
-    assert {"reporting-plans"} == {i for i in eligible("reader", datetime.date(2026, 12, 31)) if "plans" in i}
-    assert {"reporting-plans-2027"} == {i for i in eligible("reader", datetime.date(2027, 1, 1)) if "plans" in i}
+    assert {"reporting-plans"} == {
+        i for i in eligible("reader", datetime.date(2026, 12, 31)) if "plans" in i
+    }
+    assert {"reporting-plans-2027"} == {
+        i for i in eligible("reader", datetime.date(2027, 1, 1)) if "plans" in i
+    }
 
 
 def test_the_offer_counts_on_its_last_day():
@@ -288,7 +336,7 @@ def test_the_export_question_meets_no_word_before_its_day_and_none_at_globex():
             assert not [w for w in words(text) if w.startswith(("export", "report", "csv"))], source
 
 
-# --- product facts ---------------------------------------------------------------------------------------------------
+# --- product facts -------------------------------------------------------------------------------
 
 
 def test_products_are_two_and_complete():
@@ -317,11 +365,13 @@ def test_documents_know_only_documented_product_codes():
 def test_the_french_warranty_and_the_product_facts_agree():
     french = EVERYTHING["garantie-passerelles"]["body"]
     for product in PRODUCTS:
-        months = re.match(r"(\d+) months from the date of delivery", product["facts"]["Warranty"]).group(1)
+        months = re.match(
+            r"(\d+) months from the date of delivery", product["facts"]["Warranty"]
+        ).group(1)
         assert f"{months} mois pour la {product['code']}" in french
 
 
-# --- questions -------------------------------------------------------------------------------------------------------
+# --- questions -----------------------------------------------------------------------------------
 
 
 def test_question_ids_are_unique_and_in_order():
@@ -334,7 +384,11 @@ def test_there_are_enough_questions_of_every_sort():
     assert len(own_french) >= 9
     count = {k: sum(q["kind"] == k for q in ANSWERABLE) for k in KINDS}
     assert all(count.values())
-    assert count["paraphrase"] >= 5 and count["cross-language"] >= 2 and count["rule-with-exception"] >= 5
+    assert (
+        count["paraphrase"] >= 5
+        and count["cross-language"] >= 2
+        and count["rule-with-exception"] >= 5
+    )
     reasons = {w: sum(q["why"] == w for q in UNANSWERABLE) for w in WHYS}
     assert all(reasons.values())
     assert reasons["near_miss"] >= 8 and reasons["far"] >= 5
@@ -351,7 +405,9 @@ def test_no_question_is_asked_twice_in_the_same_place():
 
 
 def test_the_questions_that_the_readme_and_the_lessons_use_are_here():
-    told = {(q["question"], q["viewer"], q["as_of"]): q.get("document", q.get("why")) for q in ASKED}
+    told = {
+        (q["question"], q["viewer"], q["as_of"]): q.get("document", q.get("why")) for q in ASKED
+    }
     csv, day = "Where can I export CSV in Reporting?", "2026-10-23"
     assert told[csv, "reader", day] == "reporting-export"
     assert told[csv, "globex", day] == "other_organisation"
@@ -364,8 +420,18 @@ def test_the_questions_that_the_readme_and_the_lessons_use_are_here():
 def test_a_question_is_well_formed(question):
     common = {"id", "question", "language", "as_of", "viewer", "answerable"}
     if question["answerable"]:
-        allowed = common | {"document", "quotation", "kind", "also", "exception", "exception_document", "note"}
-        assert set(question) >= common | {"document", "quotation", "kind"} and set(question) <= allowed
+        allowed = common | {
+            "document",
+            "quotation",
+            "kind",
+            "also",
+            "exception",
+            "exception_document",
+            "note",
+        }
+        assert (
+            set(question) >= common | {"document", "quotation", "kind"} and set(question) <= allowed
+        )
         assert question["kind"] in KINDS
     else:
         assert set(question) == common | {"why", "note"}
@@ -384,11 +450,15 @@ def test_an_answer_stands_in_a_document_open_to_the_asker(question):
     assert question["document"] in open_to
     assert len(question["quotation"].strip()) >= 20
     assert question["quotation"] in body
-    assert any(question["quotation"] in window for window in windows(body)), "a window of 600/80 cuts the quotation"
+    assert any(question["quotation"] in window for window in windows(body)), (
+        "a window of 600/80 cuts the quotation"
+    )
     assert set(question.get("also", [])) <= open_to - {question["document"]}
 
 
-@pytest.mark.parametrize("question", by_id(q for q in ANSWERABLE if q["kind"] == "rule-with-exception"))
+@pytest.mark.parametrize(
+    "question", by_id(q for q in ANSWERABLE if q["kind"] == "rule-with-exception")
+)
 def test_an_exception_stands_where_it_is_said_to_stand(question):
     place = question.get("exception_document", question["document"])
     assert place in eligible(question["viewer"], datetime.date.fromisoformat(question["as_of"]))
@@ -399,7 +469,9 @@ def test_an_exception_stands_where_it_is_said_to_stand(question):
 @pytest.mark.parametrize("question", by_id(ANSWERABLE))
 def test_a_quotation_stands_in_no_other_open_document(question):
     open_to = eligible(question["viewer"], datetime.date.fromisoformat(question["as_of"]))
-    assert [i for i in open_to if question["quotation"] in EVERYTHING[i]["body"]] == [question["document"]]
+    assert [i for i in open_to if question["quotation"] in EVERYTHING[i]["body"]] == [
+        question["document"]
+    ]
 
 
 @pytest.mark.parametrize("question", by_id(ANSWERABLE))
@@ -414,7 +486,9 @@ def test_a_paraphrase_avoids_the_wording_of_its_document(question):
     assert len(words(question["question"]) & quoted) <= len(quoted) / 2
     asked, body = question["question"].lower(), EVERYTHING[question["document"]]["body"].lower()
     runs = [asked.split()[i : i + 4] for i in range(len(asked.split()) - 3)]
-    assert not [run for run in runs if " ".join(run) in body], "four words in a row are a quotation already"
+    assert not [run for run in runs if " ".join(run) in body], (
+        "four words in a row are a quotation already"
+    )
 
 
 @pytest.mark.parametrize("question", by_id(q for q in ANSWERABLE if q["kind"] == "cross-language"))
@@ -453,7 +527,9 @@ def test_a_reason_is_met_by_some_document_on_that_day(question):
     assert [d["id"] for d in closed if shared_words(question, d)]
 
 
-@pytest.mark.parametrize("question", by_id(q for q in UNANSWERABLE if q["why"] == "unknown_product"))
+@pytest.mark.parametrize(
+    "question", by_id(q for q in UNANSWERABLE if q["why"] == "unknown_product")
+)
 def test_an_unknown_product_is_unknown(question):
     known = "\n".join(d["title"] + "\n" + d["body"] for d in EVERYTHING.values())
     codes = re.findall(r"\bGX-\d+", question["question"])
@@ -465,7 +541,7 @@ def test_no_scope_is_asked_by_somebody_without_scope():
     assert {q["viewer"] for q in asked} == {"nobody"}
 
 
-# --- the page that explains it ---------------------------------------------------------------------------------------
+# --- the page that explains it -------------------------------------------------------------------
 
 
 def test_the_readme_lists_every_document():
@@ -475,7 +551,7 @@ def test_the_readme_lists_every_document():
 
 
 def test_addresses_are_reserved_for_examples():
-    """No mailbox, site or telephone of a real person: .example is reserved, and so are French numbers in 01 99 00."""
+    """No mailbox, site or telephone of a real person: .example and 01 99 00 are reserved."""
     text = "\n".join(d["body"] for d in DOCUMENTS)
     hosts = re.findall(r"@([\w.-]+\w)|https?://([\w.-]+)", text)
     assert hosts and all((a or b).endswith(".example") for a, b in hosts)

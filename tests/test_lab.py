@@ -128,6 +128,13 @@ SHELVES: dict[str, dict[str, bytes]] = {
 }
 
 
+def metadata_of(data: bytes) -> bytes:
+    """A wheel's METADATA, as an index serves it beside the file."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        [name] = [n for n in archive.namelist() if n.endswith(".dist-info/METADATA")]
+        return archive.read(name)
+
+
 class Index(ThreadingHTTPServer):
     """A package index on loopback that notes what is asked of it and can be slow on purpose."""
 
@@ -156,10 +163,15 @@ class Handler(BaseHTTPRequestHandler):
         files = SHELVES.get(shelf, {})
         if name.endswith(".whl"):
             self.reply(files.get(name))
+        elif name.endswith(".metadata"):
+            self.reply(metadata_of(files[name.removesuffix(".metadata")]))
         else:
             wanted = name.replace("-", "_") + "-"
-            links = [f'<a href="/{shelf}/{f.replace("+", "%2B")}">{f}</a>' for f in files]
-            found = [link for f, link in zip(files, links, strict=True) if f.startswith(wanted)]
+            found = [
+                f'<a href="/{shelf}/{f.replace("+", "%2B")}" data-core-metadata="true">{f}</a>'
+                for f in files
+                if f.startswith(wanted)
+            ]
             self.reply("<br>".join(found).encode() if found else None)
 
     def reply(self, body: bytes | None) -> None:
@@ -381,6 +393,14 @@ def test_pips_failures_become_sentences(lab: ModuleType) -> None:
     assert "install.log" in lab.explain("ERROR: something else")
 
 
+def test_a_full_disk_is_seen_even_when_nobody_says_so(
+    lab: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(lab.ROOT)._replace(free=1_000_000)
+    monkeypatch.setattr(lab.shutil, "disk_usage", lambda _: usage)
+    assert lab.explain("returned non-zero exit status 1").startswith("The disk is full: ")
+
+
 def test_an_unreachable_index_is_recognised_in_what_pip_really_says(
     lab: ModuleType, index: Index
 ) -> None:
@@ -417,7 +437,13 @@ def begin(root: Path, env: dict[str, str]) -> subprocess.Popen[str]:
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=None if os.name == "nt" else hear_interrupts,
     )
+
+
+def hear_interrupts() -> None:
+    """A suite that runs in the background is deaf to Ctrl-C, and so its children would be."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(index: Index, part: str) -> None:
@@ -523,6 +549,8 @@ def test_a_wheel_on_disk_is_taken_as_it_is(
 def test_the_cpu_index_is_taken(ask: ModuleType, index: Index) -> None:
     choice = ask.choose_torch(cpu_wanted=True, python=sys.executable)
     assert choice.words == ["--index-url", index.url("cpu"), f"torch=={TORCH}+cpu"]
+    # Finding out downloads no wheel.
+    assert not [path for path in index.requests if path.endswith(".whl")]
 
 
 @pytest.mark.parametrize("fault", ["hangs", "refuses", "lacks the build"])

@@ -58,13 +58,11 @@ class CharacterChunker:
         return f"chars-{self.size}-overlap-{self.overlap}-v1"
 
     def chunk(self, document: Document) -> list[Chunk]:
-        body = document.body_start
-        spans = [
-            (body + start, body + end)
-            for start, end in windows(len(document.text) - body, self.size, self.overlap)
-            if not document.text[body + start : body + end].isspace()
-        ]
-        return [
-            Chunk(document.meta, part, start, end, document.text[start:end])
-            for part, (start, end) in enumerate(spans)
-        ]
+        text, body = document.text, document.body_start
+        chunks: list[Chunk] = []
+        for start, end in windows(len(text) - body, self.size, self.overlap):
+            piece = text[body + start : body + end]
+            if not piece.isspace():
+                part = len(chunks)
+                chunks.append(Chunk(document.meta, part, body + start, body + end, piece))
+        return chunks

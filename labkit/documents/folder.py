@@ -10,18 +10,26 @@ from datetime import date
 from pathlib import Path
 
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.front_matter import check_metadata, split_front_matter
+from labkit.documents.front_matter import (
+    MAX_LINE,
+    Fields,
+    check_metadata,
+    split_front_matter,
+    states_governance,
+)
 from labkit.text import normalise
 from labkit.types import Document, DocumentError, Metadata
 
 MAX_BYTES = 5_000_000
-_TITLE = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+RESERVED = "PRODUCT-"  # ids that begin so belong to documents rendered from product facts
+_TITLE = re.compile(r"^ {0,3}#[ \t]+(?=[^\s#])(.+)$", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _PLAIN_VALID_FROM = date(1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What the owner of a folder says of its files that have no front matter at all."""
+    """What the owner of a folder says of its files that state no governance themselves."""
 
     scope: str
     language: str = "en"
@@ -31,8 +39,9 @@ class Plain:
 class FolderLoader:
     """Reads the Markdown files below a folder: `labkit.types.Loader`.
 
-    `plain` governs files without front matter; with None they are an error. A file with front
-    matter is never completed: a field that is missing there is an error.
+    `plain` governs files without front matter, or with that of another tool (`permalink: …`); with
+    None they are an error. A file that states anything of its governance is never completed: a
+    field that is missing there is an error.
     """
 
     included: Sequence[str] = ("**/*.md",)
@@ -56,27 +65,39 @@ class FolderLoader:
         return sorted(documents, key=lambda document: document.id)
 
     def paths(self, root: Path) -> Iterator[Path]:
-        """The files to read, sorted. A link that leads out of the folder is not followed."""
+        """The files to read, sorted. A link that leads out of the folder is not followed, and what
+        tools keep there (hidden folders, `node_modules`) is not walked."""
         inside = root.resolve()
         found = {path for pattern in self.included for path in root.glob(pattern)}
         left_out = {path for pattern in self.excluded for path in root.glob(pattern)}
         for path in sorted(found - left_out):
-            if path.is_file() and path.resolve().is_relative_to(inside):
-                if not left_out.intersection(path.parents):
-                    yield path
+            if not path.is_file() or not path.resolve().is_relative_to(inside):
+                continue
+            if not left_out.intersection(path.parents) and not _of_a_tool(path.relative_to(root)):
+                yield path
+
+
+def _of_a_tool(path: Path) -> bool:
+    return any(part.startswith(".") or part == "node_modules" for part in path.parts)
 
 
 def read_document(path: Path, root: Path, plain: Plain | None = None) -> Document:
     """Read and check one file; its `path` is kept relative to `root`, with forward slashes."""
     name = path.relative_to(root).as_posix()
+    if any("\ud800" <= character <= "\udfff" for character in name):
+        raise DocumentError(f"{name!a}: the file's name is not UTF-8. Rename it.")
     text = read_text(path, name)
     fields, body_start = split_front_matter(text, name)
-    if fields is not None:
+    if fields is not None and (plain is None or states_governance(fields)):
         meta = check_metadata(fields, name)
     elif plain is not None:
-        meta = _plain_metadata(text, name, plain)
+        meta = _plain_metadata(fields or {}, text[body_start:], name, plain)
     else:
         raise DocumentError(f"{name}: the file has no front matter. Start it with a '---' block.")
+    if meta.id.startswith(RESERVED):
+        raise DocumentError(
+            f"{name}: 'id' is '{meta.id}'; '{RESERVED}' is kept for product facts. Choose another."
+        )
     return Document(meta, text, content_hash(meta, text), body_start)
 
 
@@ -92,24 +113,27 @@ def read_text(path: Path, name: str) -> str:
         ) from error
     except OSError as error:
         raise DocumentError(f"{name}: the file cannot be read ({error.strerror}).") from error
-    for offset, character in enumerate(text):
-        if unicodedata.category(character) == "Cc" and character not in "\n\t\f":
-            line = text.count("\n", 0, offset) + 1
-            raise DocumentError(
-                f"{name}: line {line} holds control character U+{ord(character):04X}. Remove it."
-            )
+    control = _CONTROL.search(text)
+    if control:
+        line = text.count("\n", 0, control.start()) + 1
+        raise DocumentError(
+            f"{name}: line {line} holds control character U+{ord(control[0]):04X}. Remove it."
+        )
     return text
 
 
-def _plain_metadata(text: str, name: str, plain: Plain) -> Metadata:
-    heading = _TITLE.search(text)
-    stem = name.removesuffix(".md")
+def _plain_metadata(foreign: Fields, body: str, name: str, plain: Plain) -> Metadata:
+    """Metadata of a file without governance. What another tool calls a draft is one."""
+    heading = _TITLE.search(body)
+    stem = unicodedata.normalize("NFC", name).removesuffix(".md")
+    title = heading[1].rstrip(" \t#").replace("\t", " ") if heading else stem.rsplit("/", 1)[-1]
+    hidden = foreign.get("draft") is True or foreign.get("published") is False
     fields = {
         "id": re.sub(r"[\s#\[\]]+", "-", stem),
-        "title": (heading[1] if heading else stem.rsplit("/", 1)[-1])[:200],
+        "title": title[:MAX_LINE],
         "language": plain.language,
         "scope": plain.scope,
-        "status": "approved",
+        "status": "draft" if hidden else "approved",
         "canonical": True,
         "valid_from": _PLAIN_VALID_FROM,
         "version": "1",

@@ -5,8 +5,11 @@ A missing or misspelt field is an error that names the file and the field. Gover
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import yaml
@@ -17,25 +20,52 @@ Fields: TypeAlias = Mapping[str, Any]
 
 FENCE = "---"
 MAX_FRONT_MATTER = 20_000  # characters; a block without an end is found before YAML sees it
+MAX_LINE = 200  # characters of a title, a name or another short text
 _STATUSES = ("draft", "approved", "retired")
+# Control characters, line ends, marks that turn the direction of writing, halves of a character.
+# No-break spaces are welcome: French writes them before a question mark.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """YAML keeps the last of two equal keys without a word; governance must not."""
+class _StrictLoader(yaml.SafeLoader):
+    """Plain YAML without its traps.
+
+    YAML keeps the last of two equal keys without a word; governance must not. An alias repeats what
+    an anchor names, and ten of them can name a billion values: none is needed here.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not read here; write the value out")
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.YAMLError(f"'{key}' is given twice")
+        names = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        for name, times in names.items():
+            if times > 1:
+                raise yaml.YAMLError(f"'{name}' is given twice")
+        if "<<" in names:
+            raise yaml.YAMLError("merged keys (<<) are not read here; write them out")
         return dict(super().construct_mapping(node, deep))
+
+    def day(self, node: yaml.ScalarNode) -> Any:
+        """A day; a text if there is no such day, so that the error can name its field."""
+        try:
+            return self.construct_yaml_timestamp(node)
+        except (ValueError, OverflowError):
+            return node.value
+
+
+_StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _StrictLoader.day)
 
 
 def load_yaml(text: str, where: str) -> Any:
     """Parse YAML as plain data; DocumentError names `where`."""
     try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a subclass of SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a subclass of SafeLoader
+    except Exception as error:  # PyYAML's own, and KeyError, IndexError, … for a tag such as !!bool
         reason = " ".join(str(error).split())[:200]
         raise DocumentError(f"{where}: this is not valid YAML: {reason}") from error
 
@@ -48,6 +78,7 @@ def split_front_matter(text: str, path: str = "document") -> tuple[Fields | None
     """
     lines = text[:MAX_FRONT_MATTER].splitlines(keepends=True)
     if not lines or lines[0].rstrip() != FENCE:
+        _refuse_late_front_matter(text, path)
         return None, 0
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == FENCE:
@@ -59,6 +90,17 @@ def split_front_matter(text: str, path: str = "document") -> tuple[Fields | None
         f"{path}: the front matter opens with '{FENCE}' and never closes within "
         f"{MAX_FRONT_MATTER} characters. Close it with a line '{FENCE}'."
     )
+
+
+def states_governance(fields: Fields) -> bool:
+    """Does front matter, perhaps of another tool, state or misspell a field of governance?"""
+    ours = [name for name in _READERS if name not in ("title", "language")]
+    return any(get_close_matches(str(name).lower(), ours, cutoff=0.75) for name in fields)
+
+
+def is_one_line(value: str) -> bool:
+    """Is this text fit for a title or a name: 1 to 200 printable characters on one line?"""
+    return bool(value.strip()) and len(value) <= MAX_LINE and not _UNPRINTABLE.search(value)
 
 
 def check_metadata(fields: Fields, path: str) -> Metadata:
@@ -79,6 +121,16 @@ def check_metadata(fields: Fields, path: str) -> Metadata:
     return meta
 
 
+def _refuse_late_front_matter(text: str, path: str) -> None:
+    """A block that a blank line pushes down would be read as text, and its `draft` with it."""
+    first, _, _ = text.lstrip("\ufeff\u200b \t\n").partition("\n")
+    if first.rstrip() == FENCE:
+        raise DocumentError(
+            f"{path}: a '{FENCE}' line comes first, but not at the very start of the file. Remove "
+            "what stands before it if it opens the front matter, or the line if it does not."
+        )
+
+
 def _required(fields: Fields, name: str, path: str) -> Any:
     value = fields.get(name)
     if value is None:
@@ -90,10 +142,13 @@ def _text(fields: Fields, name: str, path: str) -> str:
     value = _required(fields, name, path)
     if not isinstance(value, str):
         raise DocumentError(
-            f"{path}: '{name}' must be text, not {value!r}. Put it in quotes: {name}: \"{value}\"."
+            f"{path}: '{name}' must be text, and YAML reads {value!r} there. "
+            f'Put what you wrote in quotes: {name}: "…".'
         )
-    if not value.strip() or any(not c.isprintable() for c in value) or len(value) > 200:
-        raise DocumentError(f"{path}: '{name}' must be 1 to 200 printable characters on one line.")
+    if not is_one_line(value):
+        raise DocumentError(
+            f"{path}: '{name}' must be 1 to {MAX_LINE} printable characters on one line."
+        )
     return value.strip()
 
 
@@ -109,7 +164,8 @@ def _id(fields: Fields, name: str, path: str) -> str:
 def _scope(fields: Fields, name: str, path: str) -> str:
     value = _text(fields, name, path)
     organisation, _, audience = value.partition("/")
-    if not organisation or not audience or "/" in audience:
+    parts = (organisation, audience)
+    if not all(parts) or "/" in audience or any(part != part.strip() for part in parts):
         raise DocumentError(
             f"{path}: '{name}' is {value!r}; write it ORGANISATION/AUDIENCE, as in ACME/readers."
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.folder import read_text
-from labkit.documents.front_matter import check_metadata, load_yaml
+from labkit.documents.folder import RESERVED, read_text
+from labkit.documents.front_matter import check_metadata, is_one_line, load_yaml
 from labkit.types import Document, DocumentError, Product
 
 FILE_NAME = "products.yaml"
+_CODE = re.compile(r"[^\s#\[\]]+")
 
 
 def load_products(root: Path) -> list[Product]:
@@ -35,7 +37,7 @@ def product_document(code: str, facts: Mapping[str, str], fields: Mapping[str, A
     """Render product facts as a document `PRODUCT-<code>`, one quotable line a fact."""
     lines = [f"{code} – {label}: {value}." for label, value in facts.items()]
     text = "\n".join(lines) + "\n"
-    meta = check_metadata({**fields, "id": f"PRODUCT-{code}", "product": code}, FILE_NAME)
+    meta = check_metadata({**fields, "id": f"{RESERVED}{code}", "product": code}, FILE_NAME)
     return Document(meta, text, content_hash(meta, text))
 
 
@@ -51,12 +53,22 @@ def _product(entry: Any, number: int) -> Product:
         fields.pop("facts", None),
     )
     for field, value in (("code", code), ("name", name)):
-        if not isinstance(value, str) or not value.strip():
-            raise DocumentError(f"{where}: '{field}' must be text.")
+        if not isinstance(value, str) or not is_one_line(value):
+            raise DocumentError(f"{where}: '{field}' must be text on one line; quote it.")
+    if not _CODE.fullmatch(code):
+        raise DocumentError(
+            f"{where}: 'code' is {code!r}; it may not hold spaces, '#', '[' or ']'."
+        )
+    for field in ("id", "title", "product"):
+        if field in fields:
+            raise DocumentError(f"{where}: '{field}' follows from 'code' and 'name'. Remove it.")
     if not isinstance(facts, dict) or not facts:
         raise DocumentError(f"{where}: 'facts' must be a list of 'Label: value' lines.")
     for label, value in facts.items():
-        if not isinstance(label, str) or not isinstance(value, str) or "\n" in label + value:
+        if not all(isinstance(text, str) and is_one_line(text) for text in (label, value)):
             raise DocumentError(f"{where}: the fact {label!r} must be text on one line; quote it.")
-    document = product_document(code, facts, {**fields, "title": name})
+    try:
+        document = product_document(code, facts, {**fields, "title": name})
+    except DocumentError as fault:
+        raise DocumentError(str(fault).replace(FILE_NAME, where, 1)) from fault
     return Product(code, name, facts, document)

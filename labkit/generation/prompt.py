@@ -37,8 +37,8 @@ class Prompt:
 
 
 def estimate_tokens(text: str) -> int:
-    """A careful guess without the model's tokenizer: one token for three characters, rounded up."""
-    return ceil(len(text) / 3)
+    """A careful guess without the model's tokenizer: one token for three bytes, rounded up."""
+    return ceil(len(text.encode("utf-8", "surrogatepass")) / 3)
 
 
 def build_prompt(

@@ -6,7 +6,9 @@ learning methods" (SIGIR 2009).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from math import fsum, inf
 
 K = 60  # the paper's constant: how flat the gain of the first ranks is
 
@@ -19,18 +21,24 @@ def reciprocal_rank_fusion(
     An id scores the sum of weight / (k + rank) over the rankings that hold it, ranks from 1. A
     ranking that lacks it adds nothing; an id that a ranking repeats counts at its first place.
 
-    Raises ValueError for a k below 0 or weights that do not match the rankings.
+    The sum is exact before it is rounded: ranks 1, 2, 3 and 3, 1, 2 tie, and the ids decide.
+
+    Raises ValueError for a k or a weight below 0 or not finite, or not one weight a ranking.
 
     >>> reciprocal_rank_fusion([["a", "b"], ["b"]], k=1)
     [('b', 0.8333333333333333), ('a', 0.5)]
     """
-    if k < 0:
-        raise ValueError(f"k is {k}; it may not be below 0.")
+    if not 0 <= k < inf:
+        raise ValueError(f"k is {k}; it must be finite and not below 0.")
     weights = [1.0] * len(rankings) if weights is None else weights
     if len(weights) != len(rankings):
         raise ValueError(f"{len(weights)} weights for {len(rankings)} rankings.")
-    scores: dict[str, float] = {}
+    for weight in weights:
+        if not 0 <= weight < inf:
+            raise ValueError(f"a weight is {weight}; it must be finite and not below 0.")
+    shares: defaultdict[str, list[float]] = defaultdict(list)
     for weight, ranking in zip(weights, rankings, strict=True):
         for rank, name in enumerate(dict.fromkeys(ranking), start=1):
-            scores[name] = scores.get(name, 0.0) + weight / (k + rank)
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+            shares[name].append(weight / (k + rank))
+    scores = [(name, fsum(parts)) for name, parts in shares.items()]
+    return sorted(scores, key=lambda pair: (-pair[1], pair[0]))

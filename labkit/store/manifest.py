@@ -11,6 +11,7 @@ from labkit.types import EmbedderIdentity, Manifest, StoreError
 
 
 def to_json(manifest: Manifest) -> str:
+    """The manifest as JSON, keys sorted."""
     return json.dumps(asdict(manifest), sort_keys=True, ensure_ascii=False)
 
 
@@ -18,7 +19,10 @@ def from_json(text: str) -> Manifest:
     """The manifest that `to_json` wrote; StoreError if this is another thing."""
     try:
         values = json.loads(text)
-        return Manifest(**{**values, "embedder": EmbedderIdentity(**values["embedder"])})
+        embedder = EmbedderIdentity(**values["embedder"])
+        if type(embedder.dimension) is not int or embedder.dimension < 1:
+            raise ValueError(embedder.dimension)
+        return Manifest(**{**values, "embedder": embedder})
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError("The manifest of the index is damaged. Run: labkit rebuild") from error
 

@@ -46,6 +46,7 @@ def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
         "language": meta.language,
         "text_sha256": hashlib.sha256(chunk.text.encode()).hexdigest(),
         "vector_sha256": hashlib.sha256(blob).hexdigest(),
+        "rest_sha256": _rest_hash(chunk),
     }
     return (
         chunk.id,
@@ -79,10 +80,19 @@ def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
         raise damaged(chunk.id, f"its vector has {len(blob)} bytes, not {4 * dimension}")
     if hashlib.sha256(blob).hexdigest() != source.get("vector_sha256"):
         raise damaged(chunk.id, "its vector is not the vector that was indexed")
+    if _rest_hash(chunk) != source.get("rest_sha256"):
+        raise damaged(chunk.id, "its title, scope, days or offsets are not those that were indexed")
     return chunk, blob
 
 
+def _rest_hash(chunk: Chunk) -> str:
+    """SHA-256 of a row besides text and vector: who may read it, when, where it stands."""
+    rest = repr((chunk.meta, chunk.part, chunk.start, chunk.end, chunk.context, chunk.page))
+    return hashlib.sha256(rest.encode()).hexdigest()
+
+
 def damaged(name: str, what: str) -> StoreError:
+    """The error for a row that is not as it was written."""
     return StoreError(f"The index is damaged: {name}: {what}. Run: labkit rebuild")
 
 

@@ -38,8 +38,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             scope TEXT NOT NULL,
             status TEXT NOT NULL CHECK (status IN ('draft', 'approved', 'retired')),
             canonical INTEGER NOT NULL CHECK (canonical IN (0, 1)),
-            valid_from TEXT NOT NULL CHECK (valid_from IS date(valid_from)),
-            valid_until TEXT CHECK (valid_until IS NULL OR valid_until IS date(valid_until)),
+            valid_from TEXT NOT NULL CHECK (valid_from IS date(valid_from, '+0 days')),
+            valid_until TEXT CHECK (
+                valid_until IS NULL OR valid_until IS date(valid_until, '+0 days')
+            ),
             product TEXT
         ) STRICT
         """,

@@ -50,7 +50,10 @@ class SqliteStore:
     # --- writing ---------------------------------------------------------------------------------
 
     def initialize(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(_unusable(self.path, error)) from error
         with self._open("rwc") as connection:
             migrate(connection)
 
@@ -62,6 +65,7 @@ class SqliteStore:
         vectors: Matrix,
         products: Sequence[Product],
     ) -> None:
+        _check_rows([*documents, *(product.document for product in products)], chunks)
         check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
         self.initialize()
         with self._write() as connection:
@@ -80,9 +84,7 @@ class SqliteStore:
             _write_manifest(connection, manifest)
 
     def upsert_document(self, document: Document, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        strangers = [chunk.id for chunk in chunks if chunk.source_id != document.id]
-        if strangers:
-            raise StoreError(f"{strangers[0]} is no chunk of {document.id}.")
+        _check_rows([document], chunks)
         with self._write() as connection:
             manifest = _read_manifest(connection)
             check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
@@ -189,6 +191,19 @@ class SqliteStore:
             raise StoreError(_explain(error, self.path)) from error
 
 
+def _check_rows(documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
+    """StoreError naming a chunk that is there twice, or was not cut from one of the documents as
+    it is now: its scope and days would be those of another version."""
+    current = {document.id: document.meta for document in documents}
+    seen: set[str] = set()
+    for chunk in chunks:
+        if current.get(chunk.source_id) != chunk.meta:
+            raise StoreError(f"{chunk.id} was not cut from the documents given with it.")
+        if chunk.id in seen:
+            raise StoreError(f"{chunk.id} is there twice.")
+        seen.add(chunk.id)
+
+
 def _insert_document(connection: sqlite3.Connection, document: Document) -> None:
     connection.execute(
         "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)",
@@ -232,11 +247,24 @@ def _write_manifest(connection: sqlite3.Connection, manifest: Manifest) -> None:
 
 def _explain(error: sqlite3.Error, path: Path) -> str:
     """What went wrong with the file, and what to do about it."""
-    said = str(error)
-    if "locked" in said:
-        return f"Another process has been writing {path} for {BUSY_SECONDS:g} s. Try again later."
-    if "disk is full" in said:
+    code = getattr(error, "sqlite_errorname", "")  # faults of the Python module carry none
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return f"Another process has been using {path} for {BUSY_SECONDS:g} s. Try again later."
+    if code.startswith("SQLITE_FULL"):
         return f"The disk is full. {path} is as it was before; free some space and try again."
-    if "readonly" in said or "unable to open" in said:
-        return f"{path} cannot be opened or written ({said}). Check its permissions."
-    return f"{path} is damaged or is no index of this lab ({said}). Delete it; run: labkit rebuild"
+    if code.startswith("SQLITE_IOERR"):
+        return (
+            f"The disk could not be read or written ({error}). {path} is as it was before; check "
+            "the disk and the space on it, and try again."
+        )
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return _unusable(path, error)
+    if code.startswith("SQLITE_CONSTRAINT"):
+        return f"What was to be written contradicts itself ({error}). {path} is as it was before."
+    if "already exists" in str(error):
+        return f"{path} is another program's file ({error}). Name another one with LABKIT_INDEX."
+    return f"{path} is damaged or is no index ({error}). Move it away and run: labkit rebuild"
+
+
+def _unusable(path: Path, error: Exception) -> str:
+    return f"{path} cannot be opened or written ({error}). Check its permissions and its folder."

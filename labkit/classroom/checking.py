@@ -1,0 +1,330 @@
+"""Checking a function against an exercise: seven outcomes, and a message that teaches.
+
+The order is the order of usefulness to a learner: a mistake that is recognised is named before a
+failing input is shown, and the failing input shown is the smallest that Hypothesis finds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+from labkit.classroom.exercise import Arguments, Exercise, Function, Mistake
+from labkit.classroom.limits import TooSlowError, call_with_limit, raised_inside
+from labkit.classroom.plain import NotPlainError, same, to_plain
+
+PROBES = 12  # hidden cases tried in a lesson, beside the public ones
+LESSON_SEED = 0
+EXAMPLES = 150
+TOO_SLOW = "TooSlow"
+NOT_PLAIN = "NotPlain"
+_NO_RESULT = {TOO_SLOW: "no result in time", NOT_PLAIN: "no plain data"}
+_INTERRUPTIONS = (KeyboardInterrupt, SystemExit)
+
+
+class Outcome(StrEnum):
+    """What came of a check."""
+
+    NOT_ATTEMPTED = "not attempted"
+    WRONG = "wrong"
+    CRASHED = "crashed"
+    TOO_SLOW = "too slow"
+    DELEGATED = "delegated"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What one call came to: a plain value, or the name of what it raised."""
+
+    value: Any = None
+    raised: str = ""
+
+    def __str__(self) -> str:
+        if self.raised:
+            return _NO_RESULT.get(self.raised, f"raises {self.raised}")
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A check's outcome. `arguments`, `expected` and `got` show the failing call, if one failed;
+    `mistake` is the sentence of a recognised mistake; `line` is the learner's own."""
+
+    exercise: str
+    outcome: Outcome
+    message: str = ""
+    mistake: str = ""
+    arguments: Arguments | None = None
+    expected: Ran | None = None
+    got: Ran | None = None
+    line: str = ""
+
+    @property
+    def right(self) -> bool:
+        return self.outcome is Outcome.RIGHT
+
+
+class _Found(BaseException):
+    """Ends a check early with its result. Not an Exception: a search for inputs lets it through."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.outcome)
+        self.result = result
+
+
+class _HangsError(BaseException):
+    """Ends a search for the smallest failing input: each further try could cost the limit again."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        super().__init__(arguments)
+        self.arguments = arguments
+
+
+Behaviour: TypeAlias = list[Ran]
+
+
+def check_function(exercise: Exercise, function: Function) -> Result:
+    """Check a learner's function. What it prints is swallowed; what it changes is noticed."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        try:
+            _check(exercise, function)
+        except _Found as found:
+            return found.result
+    return Result(exercise.id, Outcome.RIGHT, "Every case and property holds.")
+
+
+def run_reference(exercise: Exercise, arguments: Arguments) -> Ran:
+    """What labkit's own function does with this input."""
+    return _run_trusted(exercise, exercise.reference, arguments)
+
+
+def _check(exercise: Exercise, function: Function) -> None:
+    """Raise _Found unless the function is right."""
+    learner = _Learner(exercise, function)
+    probes = [case.arguments for case in exercise.cases]
+    probes += exercise.hidden_cases(LESSON_SEED)[:PROBES]
+    failing = next((probe for probe in probes if learner.fails(probe)), None)
+    if failing is not None and learner.run(failing).raised == TOO_SLOW:
+        probes = probes[: probes.index(failing) + 1]  # each further one would cost the limit again
+        raise _Found(learner.verdict(failing, _recognise(exercise, learner, probes)))
+    smallest = learner.smallest_failing_input() or failing
+    if smallest is None:
+        return
+    probes += [] if failing is not None else [smallest]
+    raise _Found(learner.verdict(smallest, _recognise(exercise, learner, probes)))
+
+
+class _Learner:
+    """The learner's function, called with care."""
+
+    def __init__(self, exercise: Exercise, function: Function) -> None:
+        self.exercise, self.function = exercise, function
+        self._errors: dict[str, BaseException] = {}
+        self._mutated: set[str] = set()
+        self._seen: dict[str, Ran] = {}
+
+    def run(self, arguments: Arguments) -> Ran:
+        """What the function does with this input; the same input is tried once."""
+        key = repr(arguments)
+        if key not in self._seen:
+            self._seen[key] = self._run(arguments)
+        return self._seen[key]
+
+    def _run(self, arguments: Arguments) -> Ran:
+        """One call. A starter and a delegated solution end the check at once."""
+        given = copy.deepcopy(arguments)
+        watch = _Watch(self.exercise)
+        try:
+            value = call_with_limit(
+                lambda: self.exercise.harness(self.function, given), self.exercise.seconds, watch
+            )
+            ran = Ran(to_plain(value))
+        except NotImplementedError:
+            raise _Found(_not_attempted(self.exercise)) from None
+        except TooSlowError:
+            ran = Ran(raised=TOO_SLOW)
+        except NotPlainError as error:
+            self._errors[repr(arguments)] = error
+            ran = Ran(raised=NOT_PLAIN)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) and not raised_inside(error):
+                raise
+            self._errors[repr(arguments)] = error
+            ran = Ran(raised=type(error).__name__)
+        if watch.delegated:
+            raise _Found(_delegated(self.exercise, watch.delegated))
+        if not ran.raised and not _unchanged(given, arguments):
+            self._mutated.add(repr(arguments))
+        return ran
+
+    def fails(self, arguments: Arguments) -> bool:
+        ran, expected = self.run(arguments), run_reference(self.exercise, arguments)
+        return not _agree(ran, expected) or repr(arguments) in self._mutated
+
+    def fails_in_a_search(self, arguments: Arguments) -> bool:
+        if self.run(arguments).raised == TOO_SLOW:
+            raise _HangsError(arguments)
+        return self.fails(arguments)
+
+    def fails_where_it_should_not_raise(self, arguments: Arguments) -> bool:
+        raises = run_reference(self.exercise, arguments).raised
+        return not raises and self.fails_in_a_search(arguments)
+
+    def smallest_failing_input(self) -> Arguments | None:
+        """The smallest input that Hypothesis finds to fail; a legal one, if there is such a one."""
+        import hypothesis
+        from hypothesis.errors import HypothesisException
+
+        settings = hypothesis.settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        try:
+            for predicate in (self.fails_where_it_should_not_raise, self.fails_in_a_search):
+                with contextlib.suppress(HypothesisException):
+                    return hypothesis.find(self.exercise.strategy(), predicate, settings=settings)
+        except _HangsError as hangs:
+            return hangs.arguments
+        return None
+
+    def verdict(self, arguments: Arguments, mistake: Mistake | None) -> Result:
+        """The result for a failing input."""
+        got, expected = self.run(arguments), run_reference(self.exercise, arguments)
+        error = self._errors.get(repr(arguments))
+        outcome, message = Outcome.WRONG, "One input gives another result than expected."
+        if got.raised == TOO_SLOW:
+            outcome = Outcome.TOO_SLOW
+            message = f"One input had no result within {self.exercise.seconds:g} s."
+        elif got.raised == NOT_PLAIN:
+            message = f"What you return is no plain data: {error}. A list of plain values will do."
+        elif error is not None and not expected.raised:
+            outcome, message = Outcome.CRASHED, _said(error)
+        elif repr(arguments) in self._mutated:
+            message = "The function changes the values that it was given; its caller needs them."
+        return Result(
+            self.exercise.id,
+            outcome,
+            message,
+            mistake.sentence if mistake else "",
+            arguments,
+            expected,
+            got,
+            own_line(error, self.function) if error is not None else "",
+        )
+
+
+class _Watch:
+    """A profile function that notices calls into the modules, or of the functions, off limits."""
+
+    def __init__(self, exercise: Exercise) -> None:
+        self._names = exercise.off_limits
+        self.delegated = ""
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and not self.delegated:
+            name = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}"
+            if f"{name}.".startswith(tuple(f"{off}." for off in self._names)):
+                self.delegated = name
+
+
+def _recognise(
+    exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
+) -> Mistake | None:
+    """The known mistake that behaves just like the learner's function on every probe."""
+    behaviour: Behaviour = [learner.run(probe) for probe in probes]
+    expected = [run_reference(exercise, probe) for probe in probes]
+    for mistake in exercise.mistakes:
+        theirs = (
+            _run_mistake(exercise, mistake, probe, ran)
+            for probe, ran in zip(probes, behaviour, strict=True)
+        )
+        if _all_agree(behaviour, theirs) and not _all_agree(behaviour, iter(expected)):
+            return mistake
+    return None
+
+
+def _run_mistake(exercise: Exercise, mistake: Mistake, arguments: Arguments, ran: Ran) -> Ran:
+    """What a known mistake does; one that hangs is only tried where the learner's hung too."""
+    if not mistake.hangs:
+        return _run_trusted(exercise, mistake.function, arguments)
+    try:
+        value = call_with_limit(
+            lambda: exercise.harness(mistake.function, copy.deepcopy(arguments)),
+            0.2 if ran.raised == TOO_SLOW else exercise.seconds,
+        )
+        return Ran(to_plain(value))
+    except TooSlowError:
+        return Ran(raised=TOO_SLOW)
+    except Exception as error:
+        return Ran(raised=type(error).__name__)
+
+
+def _run_trusted(exercise: Exercise, function: Function, arguments: Arguments) -> Ran:
+    """A call of our own code: no thread, no limit."""
+    try:
+        return Ran(to_plain(exercise.harness(function, copy.deepcopy(arguments))))
+    except _INTERRUPTIONS:
+        raise
+    except Exception as error:
+        return Ran(raised=type(error).__name__)
+
+
+def _agree(left: Ran, right: Ran) -> bool:
+    return left.raised == right.raised and same(left.value, right.value)
+
+
+def _all_agree(left: Iterable[Ran], right: Iterator[Ran]) -> bool:
+    return all(_agree(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _unchanged(given: Arguments, arguments: Arguments) -> bool:
+    """Were the arguments left as they were? What cannot be compared as plain data is let be."""
+    try:
+        return same(to_plain(list(given)), to_plain(list(arguments)))
+    except NotPlainError:
+        return True
+
+
+def _not_attempted(exercise: Exercise) -> Result:
+    return Result(exercise.id, Outcome.NOT_ATTEMPTED, "The starter is still as it was. Go ahead!")
+
+
+def _delegated(exercise: Exercise, name: str) -> Result:
+    return Result(
+        exercise.id,
+        Outcome.DELEGATED,
+        f"Your function calls {name}, which is the solution. Write it yourself.",
+    )
+
+
+def _said(error: BaseException) -> str:
+    """The name and the message of a learner's error, whatever its `__str__` does."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__}"
+
+
+def own_line(error: BaseException, function: Function) -> str:
+    """The last line of the learner's own code in a traceback."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return ""
+    lines = [
+        f"line {(frame.lineno or 0) - code.co_firstlineno + 1}: {frame.line or ''}".strip()
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if frame.filename == code.co_filename
+    ]
+    # A recursion without end fails in the act of calling, where the line is still the `def`.
+    return next((line for line in lines if not line.startswith("line 1: def ")), "")

@@ -1,0 +1,27 @@
+"""All exercises, by id, in the order of the lessons."""
+
+from __future__ import annotations
+
+from labkit.classroom.exercise import Exercise
+from labkit.classroom.exercises import (
+    stage01,
+    stage02,
+    stage03,
+    stage04,
+    stage05,
+    stage06,
+    stage07,
+)
+
+_STAGES = (stage01, stage02, stage03, stage04, stage05, stage06, stage07)
+
+ALL: dict[str, Exercise] = {
+    exercise.id: exercise for module in _STAGES for exercise in module.EXERCISES
+}
+
+
+def exercise_named(name: str) -> Exercise:
+    """The exercise with this id; KeyError names those that there are."""
+    if name not in ALL:
+        raise KeyError(f"There is no exercise {name!r}. There are: {', '.join(ALL)}.")
+    return ALL[name]

@@ -1,0 +1,77 @@
+"""The template of a lesson: every part that the gates ask for, ready to be written."""
+
+from __future__ import annotations
+
+from labkit.classroom.anatomy import SECTIONS
+from labkit.classroom.exercise import Exercise
+from labkit.classroom.exercises import ALL
+from labkit.classroom.notebook import Notebook, new
+
+_HEADER = """\
+# {number:02d} · {title}
+
+| | |
+|---|---|
+| **You will build** | (one sentence) |
+| **Level** | beginner / intermediate / advanced |
+| **Minutes** | 60 |
+| **Before** | lesson {before:02d} |
+| **Needs** | the lab's environment, no network |
+"""
+_WHAT_FOR = {
+    "Understand": "Say what the stage is for, with one small example to look at.",
+    "Think": "Ask for a prediction before a cell runs.",
+    "Design": "Say which choices there are, and what each costs.",
+    "Implement": "The starter, fifteen honest minutes, hints one at a time, a folded reveal.",
+    "Test": "Try the function on real documents; state what must always hold.",
+    "Improve": "Measure a change: before and after.",
+    "Compare with an AI": "A prompt, a typical answer with a real flaw, the checks that find it.",
+    "Recap": "Three sentences to remember.",
+    "Quiz": "The same three questions again.",
+    "Next": "Where the next lesson takes up.",
+}
+
+
+def lesson_template(number: int, title: str) -> Notebook:
+    """A lesson that has every part and says what goes where."""
+    cells = [("markdown", _HEADER.format(number=number, title=title, before=max(0, number - 1)))]
+    cells += [("code", _imports()), ("code", f"quiz({number})")]
+    for section in SECTIONS:
+        cells.append(("markdown", f"## {section}\n\n({_WHAT_FOR[section]})"))
+        cells += _cells_of(section, number)
+    return new(cells)
+
+
+def exercise_cells(exercise: Exercise) -> list[tuple[str, str]]:
+    """The cells of one exercise in a lesson: task, starter, check, hint, reveal, carry on."""
+    name = exercise.id
+    return [
+        ("markdown", f"### {exercise.title}\n\n{exercise.task}"),
+        ("code", exercise.starter.strip()),
+        ("code", f'check("{name}", {name})'),
+        ("code", f'hint("{name}")'),
+        ("code", f'reveal("{name}")'),
+        ("code", f'{name} = carry_on("{name}", {name})'),
+    ]
+
+
+def _imports() -> str:
+    return (
+        "from labkit.classroom.learner import (\n"
+        "    carry_on, check, compare, hint, predict, progress, quiz, reveal,\n"
+        ")"
+    )
+
+
+def _cells_of(section: str, number: int) -> list[tuple[str, str]]:
+    """The code that a section must have."""
+    if section == "Think":
+        return [("code", f'predict("{number:02d}-first", 0, confidence=0.7)')]
+    if section == "Implement":
+        core = [e for e in ALL.values() if e.stage == number and e.core]
+        return [cell for exercise in core for cell in exercise_cells(exercise)]
+    if section == "Test":
+        return [("code", f'compare("{number:02d}-first", 0)')]
+    if section == "Quiz":
+        return [("code", f"quiz({number})")]
+    return []

@@ -1,0 +1,162 @@
+"""labkit.ranking.policy: the strict policy."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import chunk
+from labkit.ranking.policy import rank_strict, strict_refusal
+from labkit.types import Hit, Reason
+from strategies import any_text, any_words
+
+
+def hits(*rows: tuple[str, float, str]) -> list[Hit]:
+    """Hits as a dense search hands them over: (id, cosine, text), in order of cosine and id."""
+    found = [Hit(chunk(name, text, title=""), cosine=score) for name, score, text in rows]
+    return sorted(found, key=lambda hit: (-hit.cosine, hit.chunk.id))
+
+
+def kept(ranked: list[Hit]) -> list[str]:
+    return [hit.chunk.source_id for hit in ranked if not hit.dropped]
+
+
+def test_a_worked_example():
+    """Question "export csv invoices"; threshold 0.5.
+
+    | id | cosine | dense rank | shared words | lexical rank | fused            |
+    |----|--------|------------|--------------|--------------|------------------|
+    | a  | 0.9    | 1          | none         | none         | 1/61             |
+    | b  | 0.8    | 2          | csv          | 3            | 1/62 + 1/63      |
+    | c  | 0.7    | 3          | export, csv  | 2            | 1/63 + 1/62      |
+    | d  | 0.4    | 4          | all three    | 1            | 1/64 + 1/61      |
+
+    d is best and too far in meaning; b and c tie, and the id decides; a shares no word.
+    """
+    ranked = rank_strict(
+        "export csv invoices",
+        hits(
+            ("a", 0.9, "Something else."),
+            ("b", 0.8, "CSV, CSV and CSV."),
+            ("c", 0.7, "Exporting as CSV."),
+            ("d", 0.4, "Invoice export to CSV."),
+        ),
+        threshold=0.5,
+    )
+    assert [
+        (h.chunk.source_id, h.dense_rank, h.lexical_score, h.lexical_rank, h.dropped)
+        for h in ranked
+    ] == [
+        ("d", 4, 3.0, 1, "cosine below 0.50"),
+        ("b", 2, 1.0, 3, ""),
+        ("c", 3, 2.0, 2, ""),
+        ("a", 1, 0.0, None, "shares no significant word with the question"),
+    ]
+    assert [hit.fused for hit in ranked] == pytest.approx(
+        [1 / 64 + 1 / 61, 1 / 62 + 1 / 63, 1 / 62 + 1 / 63, 1 / 61]
+    )
+    assert [hit.cosine for hit in ranked] == [0.4, 0.8, 0.7, 0.9]  # scores stay with their chunks
+
+
+def test_ranks_are_taken_before_the_threshold_chooses():
+    """x is far in meaning and first in words; its presence sets the lexical ranks of the others."""
+    rows = [("a", 0.9, "csv"), ("b", 0.8, "csv export"), ("x", 0.1, "csv export invoice")]
+    ranked = {h.chunk.source_id: h for h in rank_strict("csv export invoice", hits(*rows), 0.5)}
+    assert [ranked[name].lexical_rank for name in "abx"] == [3, 2, 1]
+    assert ranked["a"].fused == pytest.approx(1 / 61 + 1 / 63)
+    assert ranked["b"].fused == pytest.approx(1 / 62 + 1 / 62)
+    assert kept(list(ranked.values())) == ["a", "b"]  # 0.032266 before 0.032258; x is too far
+
+
+def test_at_most_three_are_kept_and_the_fourth_says_why_not():
+    rows = [(name, 0.9, "csv") for name in "edcba"]
+    ranked = rank_strict("csv", hits(*rows), threshold=0.5)
+    assert kept(ranked) == ["a", "b", "c"]  # all tie: by id
+    assert [hit.dropped for hit in ranked[3:]] == ["beyond the best 3"] * 2
+    assert kept(rank_strict("csv", hits(*rows), threshold=0.5, k=1)) == ["a"]
+
+
+def test_a_cosine_at_the_threshold_passes():
+    assert kept(rank_strict("csv", hits(("a", 0.5, "csv")), threshold=0.5)) == ["a"]
+    assert kept(rank_strict("csv", hits(("a", 0.4999, "csv")), threshold=0.5)) == []
+
+
+def test_words_are_those_of_title_and_text_and_count_once_each():
+    titled = Hit(chunk("a", "csv csv csv", title="Export"), cosine=0.9)
+    (hit,) = rank_strict("export of csv, csv or pdf", [titled], threshold=0.5)
+    assert hit.lexical_score == 2.0
+
+
+def test_the_headings_above_a_chunk_give_it_no_word():
+    above = Hit(chunk("a", "text", title=""), cosine=0.9)
+    with_context = Hit(type(above.chunk)(above.chunk.meta, 0, 0, 4, "text", "Export"), cosine=0.9)
+    (hit,) = rank_strict("export", [with_context], threshold=0.5)
+    assert hit.lexical_rank is None
+
+
+def test_a_question_of_stop_words_has_no_lexical_rank_anywhere():
+    ranked = rank_strict("what is it?", hits(("a", 0.9, "It is what it is.")), threshold=0.5)
+    assert [hit.lexical_rank for hit in ranked] == [None]
+    assert kept(ranked) == []
+
+
+def test_nothing_eligible_ranks_nothing():
+    assert rank_strict("csv", [], threshold=0.5) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason", "message"),
+    [
+        ([], Reason.NOTHING_ELIGIBLE, "No document may answer this viewer on this day."),
+        (
+            [("a", 0.9, "pdf"), ("b", 0.1, "pdf")],
+            Reason.NO_LEXICAL_SUPPORT,
+            "No passage shares a significant word with the question.",
+        ),
+        (
+            [("a", 0.41, "csv"), ("b", 0.2, "pdf")],
+            Reason.BELOW_THRESHOLD,
+            "The nearest passage has cosine 0.41; at least 0.50 is needed.",
+        ),
+        (
+            [("a", 0.9, "pdf"), ("b", 0.2, "csv")],
+            Reason.NO_LEXICAL_SUPPORT,
+            "The passages near in meaning share no significant word with the question.",
+        ),
+    ],
+)
+def test_each_refusal_names_its_reason(rows, reason, message):
+    ranked = rank_strict("csv", hits(*rows), threshold=0.5)
+    assert kept(ranked) == []
+    refusal = strict_refusal(ranked, 0.5)
+    assert (refusal.reason, refusal.message) == (reason, message)
+
+
+@given(
+    any_words,
+    st.lists(st.tuples(st.sampled_from([0.1, 0.4, 0.5, 0.9]), any_words), max_size=8),
+    st.integers(0, 5),
+)
+def test_what_is_kept_is_near_shares_a_word_and_comes_first(question, rows, k):
+    dense = hits(*((f"id{number}", *row) for number, row in enumerate(rows)))
+    before = list(dense)
+    ranked = rank_strict(question, dense, threshold=0.45, k=k)
+    assert dense == before
+    assert {hit.chunk.id for hit in ranked} == {hit.chunk.id for hit in dense}
+    assert ranked == sorted(ranked, key=lambda hit: (-hit.fused, hit.chunk.id))
+    passing = [h for h in ranked if h.cosine >= 0.45 and h.lexical_rank is not None]
+    assert [hit for hit in ranked if not hit.dropped] == passing[:k]
+    assert sorted(hit.dense_rank for hit in ranked) == list(range(1, len(dense) + 1))
+    lexical = sorted(hit.lexical_rank for hit in ranked if hit.lexical_rank is not None)
+    assert lexical == list(range(1, len(lexical) + 1))
+    for hit in ranked:
+        assert (hit.lexical_rank is None) == (hit.lexical_score == 0)
+    if not any(not hit.dropped for hit in ranked) and k:
+        assert strict_refusal(ranked, 0.45).message
+
+
+@given(any_text)
+def test_no_question_raises(question):
+    ranked = rank_strict(question, hits(("a", 0.9, "csv"), ("b", 0.8, question)), threshold=0.5)
+    assert len(ranked) == 2
