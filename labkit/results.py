@@ -29,7 +29,7 @@ class Step:
     ms: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace:
     """The path of one question through the stages, in order."""
 
@@ -49,6 +49,9 @@ class Trace:
             lines.append(step.stage)
             lines += [f"    {name}: {_plain(value)}" for name, value in step.detail.items()]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -80,7 +83,7 @@ class Recorder:
         return Trace(tuple(self._steps))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """Quotations that passed the gate. `text` holds nothing else."""
 
@@ -104,6 +107,9 @@ class Answer:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         quotes = "".join(
             f"<blockquote>{escape(item.quote)}<footer>— {escape(item.chunk_id)}, "
@@ -113,7 +119,7 @@ class Answer:
         return f"<section><p><b>Answered</b> with {_count(self.evidence)}</p>{quotes}</section>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Refusal:
     """No answer, why, and the passages that came closest."""
 
@@ -132,6 +138,9 @@ class Refusal:
 
     def __str__(self) -> str:
         return f"Refused ({self.reason}): {self.message}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         closest = "".join(

@@ -81,15 +81,22 @@ class Scan:
     def _exact(self, query: Vector, rows: NDArray[np.intp]) -> list[tuple[int, float]]:
         """(row, taught cosine) pairs: the same exact sums, with numpy forming the products."""
         a = query.astype(np.float64)
-        length = _length(a)
+        length = sqrt(fsum((a * a).tolist()))
         scored: list[tuple[int, float]] = []
-        for row in rows.tolist():
-            b = self._rows[row].astype(np.float64)
-            if row not in self._lengths:
-                self._lengths[row] = _length(b)
-            cosine = fsum((a * b).tolist()) / (length * self._lengths[row])
-            scored.append((row, max(-1.0, min(1.0, cosine))))
+        for start in range(0, len(rows), BLOCK):
+            part = rows[start : start + BLOCK]
+            products = (self._rows[part].astype(np.float64) * a).tolist()
+            for row, terms in zip(part.tolist(), products, strict=True):
+                cosine = fsum(terms) / (length * self._length(row))
+                scored.append((row, max(-1.0, min(1.0, cosine))))
         return scored
+
+    def _length(self, row: int) -> float:
+        """The length of a row's vector, from an exact sum of squares, computed once."""
+        if row not in self._lengths:
+            vector = self._rows[row].astype(np.float64)
+            self._lengths[row] = sqrt(fsum((vector * vector).tolist()))
+        return self._lengths[row]
 
     @staticmethod
     def _near(scores: NDArray[np.float32], k: int) -> NDArray[np.intp]:
@@ -98,8 +105,3 @@ class Scan:
             return np.arange(len(scores))
         kth = np.partition(scores, -k)[-k]
         return np.flatnonzero(scores >= kth - np.float32(MARGIN))
-
-
-def _length(vector: NDArray[np.float64]) -> float:
-    """The length of a float32 vector given in double, from an exact sum of squares."""
-    return sqrt(fsum((vector * vector).tolist()))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, settings
 
 from labkit.chunking import windows
 from labkit.chunking.characters import windows as windows_under_another_name
@@ -68,6 +69,17 @@ DOUBLED = Exercise(
     off_limits=("labkit.chunking",),
     seconds=1.0,
 )
+
+
+@pytest.fixture
+def few_examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few random inputs, and none made smaller: for tests that only ask for the outcome."""
+    monkeypatch.setattr(checking, "EXAMPLES", 12)
+    before = settings.get_current_profile_name()
+    settings.register_profile("found-is-enough", phases=[Phase.generate])
+    settings.load_profile("found-is-enough")
+    yield
+    settings.load_profile(before)
 
 
 def check(function: Function, exercise: Exercise = DOUBLED) -> Result:
@@ -197,6 +209,7 @@ def test_a_crash_inside_a_library_still_shows_the_learners_line() -> None:
     assert result.line.startswith("line 2: return list(np.array(values)")
 
 
+@pytest.mark.usefixtures("few_examples")
 def test_a_crash_where_an_error_is_due_is_wrong_and_says_which_error() -> None:
     def other_error(text: str, size: int, overlap: int) -> list[str]:
         if size <= 0 or not 0 <= overlap < size:
@@ -217,6 +230,7 @@ def test_a_crash_where_an_error_is_due_is_wrong_and_says_which_error() -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError])
+@pytest.mark.usefixtures("few_examples")
 def test_an_error_that_would_end_a_program_ends_nothing(error: type[BaseException]) -> None:
     def ending(values: list[int]) -> list[int]:
         raise error
@@ -247,6 +261,7 @@ def test_sys_exit_is_a_crash() -> None:
     assert result.outcome is Outcome.CRASHED
 
 
+@pytest.mark.usefixtures("few_examples")
 def test_endless_recursion_is_a_crash_at_the_learners_line() -> None:
     def recursive(values: list[int]) -> list[int]:
         return recursive(values)
@@ -271,6 +286,7 @@ def test_an_error_that_cannot_be_printed_is_a_crash() -> None:
 
 
 @pytest.mark.parametrize("thing", [None, 3, "doubled", lambda: [], lambda a, b, c: []])
+@pytest.mark.usefixtures("few_examples")
 def test_what_cannot_be_called_like_that_is_a_crash(thing: Any) -> None:
     result = check(thing)
     assert result.outcome is Outcome.CRASHED
@@ -404,6 +420,7 @@ def _in_itself() -> list[Any]:
     ],
     ids=lambda value: type(value).__name__,
 )
+@pytest.mark.usefixtures("few_examples")
 def test_what_is_no_right_answer_is_wrong(value: Any) -> None:
     result = check(lambda values: value)
     assert result.outcome is Outcome.WRONG
@@ -416,10 +433,12 @@ def test_what_is_no_right_answer_is_wrong(value: Any) -> None:
     "form",
     [tuple, np.array, lambda values: np.array(values, dtype=float), lambda v: [*map(np.int64, v)]],
 )
+@pytest.mark.usefixtures("few_examples")
 def test_the_same_numbers_in_another_form_are_right(form: Function) -> None:
     assert check(lambda values: form([2 * value for value in values])).right
 
 
+@pytest.mark.usefixtures("few_examples")
 def test_a_generator_function_is_told_to_return_a_list() -> None:
     def generating(values: list[int]) -> Iterator[int]:
         for value in values:
@@ -467,6 +486,7 @@ def test_a_function_that_answers_by_chance_is_wrong() -> None:
     assert result.outcome is Outcome.WRONG
 
 
+@pytest.mark.usefixtures("few_examples")
 def test_other_threads_are_left_alone() -> None:
     before = sys.getprofile()
     check(doubled)

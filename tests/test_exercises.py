@@ -14,7 +14,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from labkit.classroom import checking
-from labkit.classroom.checking import Outcome, check_function, run_reference
+from labkit.classroom.checking import Outcome, Ran, check_function, run_reference
 from labkit.classroom.exercise import NOT_YET, Arguments, Exercise, Function, Mistake
 from labkit.classroom.exercises import ALL, exercise_named
 from labkit.classroom.plain import same, to_plain
@@ -59,6 +59,10 @@ def as_a_learner(function: Function) -> Function:
     return FunctionType(
         function.__code__, {**function.__globals__, "__name__": "__main__"}, function.__name__
     )
+
+
+def agree(left: Ran, right: Ran) -> bool:
+    return left.raised == right.raised and same(left.value, right.value)
 
 
 def unguarded(exercise: Exercise) -> Exercise:
@@ -108,14 +112,31 @@ def test_a_mistake_is_caught_by_its_own_sentence(exercise: Exercise, mistake: Mi
 
 
 @each_exercise
+@pytest.mark.parametrize("seed", range(3))
+def test_every_mistake_fails_hidden_cases_whatever_the_seed(exercise: Exercise, seed: int) -> None:
+    """Else a grader that draws another seed would give it full marks."""
+    hidden = exercise.hidden_cases(seed)
+    expected = [run_reference(exercise, arguments) for arguments in hidden]
+    unseen = [
+        mistake.name
+        for mistake in exercise.mistakes
+        if not mistake.hangs
+        and all(
+            agree(run_reference(replace(exercise, reference=mistake.function), arguments), right)
+            for arguments, right in zip(hidden, expected, strict=True)
+        )
+    ]
+    assert unseen == []
+
+
+@each_exercise
 def test_the_model_solution_passes_every_hidden_case(exercise: Exercise) -> None:
     solution = written(exercise.solution, exercise.id)
     for seed in (1, 2):
         for arguments in exercise.hidden_cases(seed):
             expected = run_reference(exercise, arguments)
             got = run_reference(replace(exercise, reference=solution), arguments)
-            assert expected.raised == got.raised, arguments
-            assert same(expected.value, got.value), arguments
+            assert agree(expected, got), arguments
 
 
 # --- the cases -----------------------------------------------------------------------------------
@@ -149,9 +170,7 @@ def test_a_case_survives_as_lists(exercise: Exercise) -> None:
     """A grader sends cases as JSON: a tuple inside one would arrive as a list."""
     for arguments in exercise.hidden_cases(0):
         sent: Arguments = tuple(travelled(list(arguments)))
-        here, there = run_reference(exercise, arguments), run_reference(exercise, sent)
-        assert here.raised == there.raised
-        assert same(here.value, there.value)
+        assert agree(run_reference(exercise, arguments), run_reference(exercise, sent))
 
 
 @each_exercise

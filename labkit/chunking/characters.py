@@ -58,11 +58,11 @@ class CharacterChunker:
         return f"chars-{self.size}-overlap-{self.overlap}-v1"
 
     def chunk(self, document: Document) -> list[Chunk]:
-        text, body = document.text, document.body_start
+        meta, text, body = document.meta, document.text, document.body_start
         chunks: list[Chunk] = []
-        for start, end in windows(len(text) - body, self.size, self.overlap):
-            piece = text[body + start : body + end]
+        for offset, limit in windows(len(text) - body, self.size, self.overlap):
+            start, end = body + offset, body + limit
+            piece = text[start:end]
             if not piece.isspace():
-                part = len(chunks)
-                chunks.append(Chunk(document.meta, part, body + start, body + end, piece))
+                chunks.append(Chunk(meta, len(chunks), start, end, piece))
         return chunks

@@ -135,13 +135,11 @@ def quiz(lesson: int, answers: Sequence[int] | None = None) -> Message:
     """
     questions = QUIZZES[lesson]
     if answers is None:
-        lines = [
-            (
-                f"{number}",
-                f"{q.text}  " + "  ".join(f"({i}) {c}" for i, c in enumerate(q.choices, 1)),
-            )
-            for number, q in enumerate(questions, start=1)
-        ]
+        lines: list[Line] = []
+        for number, question in enumerate(questions, start=1):
+            lines.append(("", f"{number}. {question.text}"))
+            choices = enumerate(question.choices, start=1)
+            lines += [("", f"    ({choice}) {text}") for choice, text in choices]
         return Message(f"Lesson {lesson:02d}: three questions", tuple(lines))
     if len(answers) != len(questions):
         raise ValueError(f"Give {len(questions)} answers, as in quiz({lesson}, [1, 2, 1]).")

@@ -141,9 +141,9 @@ _HOW = (
 
 def _task(exercise: Exercise) -> str:
     calls = "\n".join(
-        f"- `{exercise.id}({', '.join(map(repr, case.arguments))})`: {case.why}"
+        f"- `{written}`: {case.why}"
         for case in exercise.cases
-        if case.why and len(repr(case.arguments)) <= 120
+        if case.why and len(written := exercise.call_written(case.arguments)) <= 140
     )
     return (
         f"## {exercise.title}\n\n{exercise.task}\n\n"

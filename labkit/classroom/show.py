@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
 from labkit.classroom.checking import Outcome, Result
 from labkit.classroom.exercise import Exercise
-from labkit.classroom.plain import short
 
 Line: TypeAlias = tuple[str, str]
 """(label, text); an empty label for a plain sentence."""
@@ -42,15 +41,19 @@ class Message:
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<div>{f'<b>{escape(label)}</b> ' if label else ''}"
-            f"{f'<code>{escape(text)}</code>' if label else escape(text)}</div>"
-            for label, text in self.lines
-        )
+        rows = "".join(f"<div>{_html_line(label, text)}</div>" for label, text in self.lines)
         return (
             f"<div role='status' style='border-left:4px solid {self.colour};padding:4px 12px'>"
             f"<b>{escape(self.heading)}</b>{rows}</div>"
         )
+
+
+def _html_line(label: str, text: str) -> str:
+    """A line as HTML: labelled values and what stands in backticks are code."""
+    if label:
+        return f"<b>{escape(label)}</b> <code>{escape(text)}</code>"
+    indent = "&nbsp;" * (len(text) - len(text.lstrip()))
+    return indent + re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.lstrip()))
 
 
 def result_message(exercise: Exercise, result: Result) -> Message:
@@ -61,7 +64,7 @@ def result_message(exercise: Exercise, result: Result) -> Message:
     elif result.message:
         lines.append(("", result.message))
     if result.arguments is not None:
-        lines.append(("input", f"{exercise.id}({_listed(result.arguments)})"))
+        lines.append(("input", short_run(exercise.call_written(result.arguments), 320)))
         lines.append(("expected", short_run(str(result.expected))))
         lines.append(("got", short_run(str(result.got))))
     if result.line:
@@ -75,7 +78,3 @@ def result_message(exercise: Exercise, result: Result) -> Message:
 def short_run(text: str, limit: int = 200) -> str:
     """The text, cut after `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 3]}…"
-
-
-def _listed(arguments: Sequence[object]) -> str:
-    return ", ".join(short(argument) for argument in arguments)

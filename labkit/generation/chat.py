@@ -143,7 +143,7 @@ class ChatGenerator:
             raise self._failed("cannot be reached") from error
         except openai.APIStatusError as error:
             raise self._failed(f"answered {error.status_code}") from error
-        except (openai.OpenAIError, ValueError) as error:
+        except (openai.OpenAIError, ValueError, OverflowError, RecursionError) as error:
             raise self._failed("sent a reply that is no chat reply") from error
         try:
             choice = reply.choices[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from labkit.ranking.fusion import reciprocal_rank_fusion
 from labkit.text import significant_terms
@@ -71,7 +72,13 @@ def _cosine(hit: Hit) -> float:
 
 
 def _shared(asked: frozenset[str], hit: Hit) -> int:
-    return len(asked & significant_terms(f"{hit.chunk.meta.title}\n{hit.chunk.text}"))
+    return len(asked & _passage_terms(f"{hit.chunk.meta.title}\n{hit.chunk.text}"))
+
+
+@lru_cache(maxsize=10_000)
+def _passage_terms(passage: str) -> frozenset[str]:
+    """The terms of a passage: asked for with every question, analysed once."""
+    return significant_terms(passage)
 
 
 def _keep(ranked: Sequence[Hit], threshold: float, k: int) -> list[Hit]:

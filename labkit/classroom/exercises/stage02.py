@@ -280,6 +280,10 @@ def _hidden_sentences(random: Random) -> Iterator[Arguments]:
         words = ["ab", "cde", "f", "ghij.", "k."]
         text = " ".join(random.choice(words) for _ in range(random.randint(0, 12)))
         yield text, [end for _, end in sentences(text)], random.randint(1, 12)
+    for _ in range(5):  # two of four sentences fill the first window to its last character
+        text = " ".join("x" * random.randint(1, 4) + "." for _ in range(4))
+        ends = [end for _, end in sentences(text.upper())]
+        yield text, ends, ends[1]
     yield "abc.", [4], 0
 
 
@@ -315,6 +319,7 @@ def sentence_windows(text: str, ends: list[int], size: int) -> list[str]:
     reference=sentence_windows,
     cases=cases(
         Case(("One. Two. Three.", [4, 9, 16], 10), "two sentences fit into the first piece"),
+        Case(("One. Two. Three.", [4, 9, 16], 9), "two sentences fill the first piece exactly"),
         Case(("Onetwothree. Four.", [12, 18], 8), "a sentence longer than the window"),
         Case(("", [], 5), "nothing to cut"),
     ),

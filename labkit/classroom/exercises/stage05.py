@@ -243,15 +243,16 @@ def significant_terms(text: str, stop_words: list[str], stems: dict[str, str]) -
         repetitions_kept,
     ),
     off_limits=("labkit.text", "labkit.classroom.exercises"),
-    answer=r"""    import re
+    answer="""\
+    import re
     import unicodedata
 
     text = text.lower().replace("œ", "oe").replace("’", "'")
     decomposed = unicodedata.normalize("NFD", text)
     text = "".join(c for c in decomposed if not unicodedata.combining(c))
-    text = re.sub(r"\b(?:[cdjlmnst]|qu)'", " ", text)
+    text = re.sub(r"\\b(?:[cdjlmnst]|qu)'", " ", text)
     found = set()
-    for run in re.findall(r"[^\W_]+(?:-[^\W_]+)*", text):
+    for run in re.findall(r"[^\\W_]+(?:-[^\\W_]+)*", text):
         parts = run.split("-")
         if len(parts) > 1 and any(c.isdigit() for c in run):
             found.add(run)

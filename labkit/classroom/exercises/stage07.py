@@ -360,7 +360,8 @@ def build_prompt(question: str, passages: list[dict], budget: int) -> dict:
         first_passage_always,
     ),
     off_limits=("labkit.generation", "labkit.classroom.exercises.stage07.build_prompt"),
-    answer=r"""    everything = "\n".join([question, *(text for p in passages for text in p.values())])
+    answer="""\
+    everything = "\\n".join([question, *(text for p in passages for text in p.values())])
     number = 0
     while f"{number:=>30}" in everything:
         number += 1
