@@ -70,9 +70,7 @@ def chunk_explorer(text: str, size: int = 120, overlap: int = 20) -> Instrument:
         return chunk_colours(text, windows(len(text), size, min(overlap, size - 1)))
 
     def slider(minimum: int, maximum: int) -> Callable[..., Any]:
-        return lambda **options: widgets.IntSlider(
-            min=minimum, max=maximum, continuous_update=False, **options
-        )
+        return lambda **options: widgets.IntSlider(min=minimum, max=maximum, **options)
 
     controls = {"size": slider(20, max(40, len(text))), "overlap": slider(0, 200)}
     return Instrument(draw, controls, size=size, overlap=overlap)
@@ -90,7 +88,7 @@ def threshold_slider(ranked: Sequence[Hit], threshold: float = 0.25) -> Instrume
         return Picture(f"<p>{alt}</p>", alt, {"names": []})
 
     def slider(**options: Any) -> Any:
-        return widgets.FloatSlider(min=0, max=1, step=0.01, continuous_update=False, **options)
+        return widgets.FloatSlider(min=0, max=1, step=0.01, **options)
 
     return Instrument(draw, {"threshold": slider}, threshold=threshold)
 

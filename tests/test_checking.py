@@ -538,3 +538,15 @@ def test_the_limits_are_those_of_a_lesson() -> None:
     assert checking.PROBES <= 20
     assert checking.EXAMPLES <= 200
     assert all(exercise.seconds <= 5 for exercise in ALL.values())
+
+
+def test_a_part_that_a_lesson_lent_may_be_used_in_the_next_task() -> None:
+    from labkit.classroom.learner import carry_on
+
+    cosine = carry_on("cosine", ALL["cosine"].reference)
+
+    def top_k(query: Any, vectors: Any, ids: Any, k: int) -> Any:
+        pairs = [(name, cosine(query, v)) for name, v in zip(ids, vectors, strict=True)]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[: max(0, k)]
+
+    assert check_function(ALL["top_k"], top_k).right

@@ -112,7 +112,7 @@ def _shows_something(source: str) -> bool:
         body = ast.parse(source).body
     except SyntaxError:
         return True
-    return bool(body) and isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";")
+    return bool(body) and isinstance(body[-1], ast.Expr)
 
 
 def _magics(notebook: Notebook) -> Iterator[str]:

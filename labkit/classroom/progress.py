@@ -16,7 +16,7 @@ IN_MEMORY = "memory"
 
 
 def progress_path(start: Path | None = None) -> Path:
-    """`LABKIT_PROGRESS`, or the file in the nearest `my-lab` folder, or one in this folder."""
+    """`LABKIT_PROGRESS`, or the file in the `my-lab` folder around here, or one in this folder."""
     named = os.environ.get("LABKIT_PROGRESS")
     if named:
         return Path(named).expanduser()
@@ -24,7 +24,7 @@ def progress_path(start: Path | None = None) -> Path:
     for folder in (here, *here.parents):
         if folder.name == "my-lab":
             return folder / FILE_NAME
-        if (folder / "my-lab").is_dir():
+        if (folder / "labkit.toml").is_file():
             return folder / "my-lab" / FILE_NAME
     return here / FILE_NAME
 

@@ -55,6 +55,11 @@ def no_overlap(text: str, size: int, overlap: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def pieces_stripped(text: str, size: int, overlap: int) -> list[str]:
+    """White space at the ends of a piece is lost: what is cut away can never be quoted."""
+    return [piece.strip() for piece in chunk_text(text, size, overlap)]
+
+
 def bad_sizes_accepted(text: str, size: int, overlap: int) -> list[str]:
     """A size or an overlap that makes no sense is not refused with a ValueError."""
     if size <= 0 or not 0 <= overlap < size:
@@ -84,7 +89,7 @@ def _any_window() -> SearchStrategy[Arguments]:
     # The length is drawn as a number of its own: that shrinks to the shortest text.
     return st.tuples(
         st.integers(0, 12),
-        st.sampled_from(["abcdefghijkl", "abababababab"]),
+        st.sampled_from(["abcdefghijkl", "abababababab", "a b c d e f "]),
         st.integers(0, 6),
         st.integers(0, 6),
     ).map(lambda drawn: (drawn[1][: drawn[0]], drawn[2], drawn[3]))
@@ -126,6 +131,7 @@ def chunk_text(text: str, size: int, overlap: int) -> list[str]:
         pure_overlap_tail,
         never_ending,
         no_overlap,
+        pieces_stripped,
         bad_sizes_accepted,
         hangs=(never_ending,),
     ),

@@ -872,7 +872,10 @@ def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
         ties_as_given,
         ordered_by_cosine,
     ),
-    off_limits=("labkit.ranking.policy", "labkit.classroom.exercises"),
+    off_limits=(  # the fusion that a lesson lent is the learner's to use
+        "labkit.ranking.policy",
+        "labkit.classroom.exercises.stage05.rank_hits",
+    ),
     answer="""\
     by_meaning = [h["id"] for h in sorted(hits, key=lambda h: (-h["cosine"], h["id"]))]
     worded = [h for h in hits if h["shared"] > 0]
