@@ -676,26 +676,21 @@ def annotated(folder: Path, *rows: Any) -> Path:
     return path
 
 
-def test_calibrate_suggests_a_threshold_and_shows_what_each_would_do(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("labkit.cli.QUESTIONS", annotated(folder.path, *ROWS))
-    value = folder.json("calibrate")
+def test_calibrate_suggests_a_threshold_and_shows_what_each_would_do(folder: Folder) -> None:
+    questions = f"--questions={annotated(folder.path, *ROWS)}"
+    value = folder.json("calibrate", questions)
     assert (value["answerable"], value["unanswerable"]) == (2, 1)
     assert value["suggested"] >= 0.99
     assert [line["threshold"] for line in value["table"]] == [n / 20 for n in range(2, 15)]
     assert all(line["kept"] == 2 for line in value["table"])
-    code, out, _ = folder.run("calibrate")
+    code, out, _ = folder.run("calibrate", questions)
     assert code == 0
     assert out.endswith("which keeps 98 % of the answerable questions.\n")
 
 
-def test_calibrate_without_the_documents_of_its_questions_says_so(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calibrate_without_the_documents_of_its_questions_says_so(folder: Folder) -> None:
     elsewhere = {**ROWS[0], "quotation": "Words of another folder's documents."}
-    monkeypatch.setattr("labkit.cli.QUESTIONS", annotated(folder.path, elsewhere))
-    code, _, err = folder.run("calibrate")
+    code, _, err = folder.run("calibrate", f"--questions={annotated(folder.path, elsewhere)}")
     assert (code, err) == (
         USAGE,
         "labkit: No answerable question found its quotation; nothing to calibrate on.\n",
