@@ -85,7 +85,7 @@ class Lab:
             embedding.dimension,
             timeout=embedding.timeout,
             batch_size=embedding.batch_size,
-            api_key=os.environ.get("LABKIT_EMBEDDING_API_KEY", NO_KEY),
+            api_key=_key("LABKIT_EMBEDDING_API_KEY"),
         )
 
     @cached_property
@@ -158,7 +158,7 @@ class Lab:
             mode=mode or "provider",
             timeout=chat.timeout,
             context_tokens=self.settings.retrieval.context_tokens,
-            api_key=os.environ.get("LABKIT_CHAT_API_KEY", NO_KEY),
+            api_key=_key("LABKIT_CHAT_API_KEY"),
         )
 
     def engine(self, generator: Generator | None = None) -> Engine:
@@ -177,6 +177,14 @@ class Lab:
         }
         write_vectors(self.shipped, self.model.identity, vectors)
         return len(vectors)
+
+
+def _key(variable: str) -> str:
+    """The key in a variable; LabError, without it, if no HTTP header can carry it."""
+    key = os.environ.get(variable, "").strip() or NO_KEY
+    if not key.isascii() or not key.isprintable():
+        raise LabError(f"{variable} holds characters that no key has. Copy the key again.")
+    return key
 
 
 def open_lab(start: Path | None = None) -> Lab:

@@ -47,7 +47,7 @@ class Observation:
 def read_questions(path: Path) -> list[Question]:
     """Annotated questions from JSON Lines; LabError names the line that is none."""
     questions: list[Question] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         try:
             questions.append(_question(json.loads(line)))
         except (ValueError, KeyError, TypeError) as error:

@@ -257,8 +257,8 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every end has its exit code, and no traceback reaches a person."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the shell has closed one
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     sys.exit(_run(arguments))
 
 
@@ -271,6 +271,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         return INDEX_OR_USAGE
     except LabError as error:
         typer.echo(f"labkit: {error}", err=True)
+        return INDEX_OR_USAGE
+    except OSError as error:  # a name that is too long, a folder without permission, a full disk
+        if os.environ.get("LABKIT_DEBUG"):
+            raise
+        typer.echo(f"labkit: a file cannot be used: {error}.", err=True)
         return INDEX_OR_USAGE
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED

@@ -26,6 +26,7 @@ from labkit.types import (
 )
 
 MAX_QUESTION = 2000  # characters
+MAX_TRACED = 5000  # characters of a proposed quotation, however long, that the trace keeps
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Engine:
             detail |= {
                 **proposal.detail,
                 "can_answer": proposal.can_answer,
-                "proposed": [f"[{c.chunk_id}] {c.quote}" for c in proposal.evidence],
+                "proposed": [f"[{c.chunk_id}] {c.quote}"[:MAX_TRACED] for c in proposal.evidence],
             }
         with recorder.step("gate") as detail:
             evidence = self.gate(proposal, retrieval.hits, retrieval.eligible)
@@ -117,7 +118,9 @@ def _is_proposal(value: object) -> bool:
 
 def check_question(question: str) -> str:
     """The question, normalised; LabError if there is nothing to ask, or far too much."""
-    text = normalise(question.encode("utf-8", "replace").decode()).replace("\0", " ").strip()
+    text = question
+    if len(question) <= 4 * MAX_QUESTION:  # normalising takes the square of the marks on a letter
+        text = normalise(question.encode("utf-8", "replace").decode()).replace("\0", " ").strip()
     if not text:
         raise LabError("The question is empty. Ask something, in quotes.")
     if len(text) > MAX_QUESTION:

@@ -15,6 +15,7 @@ from labkit.types import Chunk, Citation, Eligible, Evidence, Hit, Proposal, Rea
 
 MIN_QUOTE = 20  # characters after trimming: shorter ones are found by chance
 MAX_EVIDENCE = 3
+MAX_SHOWN = 1000  # characters of a refused quotation that its refusal repeats
 
 
 def check_evidence(
@@ -44,18 +45,19 @@ def _check(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) 
     if chunk is None or not eligible.admits(chunk.meta):
         raise Refused(
             Reason.INVALID_CITATION,
-            f"The citation names {citation.chunk_id!r}, which was not retrieved for this question.",
+            f"The citation names {_shown(citation.chunk_id)}, which was not retrieved for this "
+            "question.",
         )
     if len(citation.quote.strip()) < MIN_QUOTE:
         raise Refused(
             Reason.INVALID_CITATION,
-            f"The quotation {citation.quote!r} is shorter than {MIN_QUOTE} characters.",
+            f"The quotation {_shown(citation.quote)} is shorter than {MIN_QUOTE} characters.",
         )
     offset = chunk.text.find(citation.quote)
     if offset < 0:
         raise Refused(
             Reason.QUOTATION_NOT_FOUND,
-            f"The quotation {citation.quote!r} does not stand in {chunk.id}."
+            f"The quotation {_shown(citation.quote)} does not stand in {chunk.id}."
             + _near_match(citation.quote, chunk),
         )
     start = chunk.start + offset
@@ -66,9 +68,16 @@ def _check(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) 
 
 def _near_match(quote: str, chunk: Chunk) -> str:
     """A sentence naming the passage that was probably meant, to help; it is never accepted."""
+    if len(quote) > 2 * len(chunk.text):  # a model may send millions of characters
+        return ""
     if _letters(quote) and _letters(quote) in _letters(chunk.text):
         return " The passage has the same letters with other case, accents, spaces or punctuation."
     return ""
+
+
+def _shown(text: str) -> str:
+    """What a generator said, in quotes, and not without end."""
+    return repr(text) if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]!r}… ({len(text):,} in all)"
 
 
 def _letters(text: str) -> str:

@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeAlias
 
 from labkit.types import Evidence, Hit, Reason
 
+# A line inside a quotation that would read as the head of another one
+_IMITATION = re.compile(r"(?<=[\n\f\u2028\u2029])(?=\[[^\[\]\s]+#\d+\])")
 # Controls, line separators, changes of direction and lone surrogates
 _UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -98,8 +100,14 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The quotations alone, a line each: `[chunk id] quotation`."""
-        return "\n".join(f"[{item.chunk_id}] {item.quote}" for item in self.evidence)
+        """The quotations alone, a line each: `[chunk id] quotation`.
+
+        A quotation may run over lines; one that begins as if it named a chunk is set in, so that
+        only what passed the gate stands under a name. `evidence` holds every quotation as it is.
+        """
+        return "\n".join(
+            f"[{item.chunk_id}] {_IMITATION.sub('    ', item.quote)}" for item in self.evidence
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return _to_dict(self, None, None, self.text, self.evidence)

@@ -9,7 +9,17 @@ from datetime import date
 from labkit.admission import admit
 from labkit.ranking.policy import MAX_HITS, rank_strict, strict_refusal
 from labkit.text import codes, fold
-from labkit.types import Eligible, Embedder, Hit, Reason, Refused, Retrieval, VectorStore, Viewer
+from labkit.types import (
+    Eligible,
+    Embedder,
+    Hit,
+    Reason,
+    Refused,
+    Retrieval,
+    StoreError,
+    VectorStore,
+    Viewer,
+)
 
 ALL = 2**31 - 1  # the strict policy ranks every eligible chunk
 
@@ -42,9 +52,16 @@ class StrictSearch:
         )
 
     def dense(self, question: str, eligible: Eligible) -> list[Hit]:
-        """Every eligible chunk by cosine, before threshold and fusion: for diagnosis too."""
+        """Every eligible chunk by cosine, before threshold and fusion: for diagnosis too.
+
+        StoreError if the index has meanwhile been built with another model: an equal dimension
+        does not make it the same space.
+        """
         (vector,) = self.embedder.embed([question], "query")
-        return self.store.search(vector, ALL, eligible)
+        hits = self.store.search(vector, ALL, eligible)
+        if self.store.manifest().embedder != self.embedder.identity:
+            raise StoreError("The index was built anew with another embedder. Start again.")
+        return hits
 
     def _unknown_product(self, question: str, eligible: Eligible) -> Refused | None:
         """A refusal if the question names a product that no eligible passage mentions."""

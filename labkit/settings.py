@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
+from urllib.parse import urlsplit
 
 from labkit.types import LabError, Viewer
 
@@ -107,11 +108,14 @@ class Settings:
 
     @property
     def corpus(self) -> Path:
-        return self.home / Path(self.source_root).expanduser()
+        return self.home / _expanded(self.source_root, "source_root")
 
     @property
     def index(self) -> Path:
-        return self.home / Path(self.store.path).expanduser()
+        path = self.home / _expanded(self.store.path, "store.path")
+        if not path.name:
+            raise LabError(f"store.path is {self.store.path!r}; it must name a file.")
+        return path
 
     def viewer_named(self, name: str | None) -> Viewer:
         """The default viewer, or the one that `[viewers.NAME]` describes."""
@@ -143,12 +147,14 @@ def load_settings(
     """
     path = find_settings(start or Path.cwd())
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig")) if path else {}
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
         raise LabError(f"{path} cannot be read: {error}.") from error
     settings = _from_values(values, path.parent if path else Path.cwd())
     settings = _overridden(settings, os.environ if environment is None else environment)
     _check_ranges(settings)
+    _check_url(settings.embedding.service_url, "embedding.service_url")
+    _check_url(settings.chat.base_url, "chat.base_url")
     return settings
 
 
@@ -157,6 +163,27 @@ def _check_ranges(settings: Settings) -> None:
         value = getattr(getattr(settings, section), name)
         if not least <= value <= most:  # so that NaN is refused too
             raise LabError(f"{section}.{name} is {value}; it must be from {least:g} to {most:g}.")
+
+
+def _check_url(url: str, name: str) -> None:
+    """LabError for an address that no client can call; none is fine."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, half of an IPv6 address
+        usable = False
+    if url and not usable:
+        raise LabError(f"{name} is {url!r}; write it as http://HOST:PORT/v1.")
+
+
+def _expanded(text: str, name: str) -> Path:
+    """A path with `~` put in; LabError for none, and for the home of nobody."""
+    if not text.strip() or "\0" in text:
+        raise LabError(f"{name} is {text!r}; it must be a path.")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise LabError(f"{name} is {text!r}; there is no such home folder.") from error
 
 
 def find_settings(start: Path) -> Path | None:
@@ -228,7 +255,7 @@ def _overridden(settings: Settings, environment: Mapping[str, str]) -> Settings:
         if not name:
             continue
         if (section, name) in _PATHS:  # relative to where the person stands, as in any shell
-            text = str(Path(text).expanduser().absolute())
+            text = str(_expanded(text, variable).absolute())
         if section == "viewer":
             value: Any = frozenset(_words(text)) if name == "scopes" else text
             settings = replace(settings, viewer=replace(settings.viewer, **{name: value}))

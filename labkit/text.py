@@ -58,6 +58,7 @@ _FOLDS = str.maketrans(
     # invisible inside a word: soft hyphen, joiners, byte-order mark
     | dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff", "")
 )
+_DASHES = str.maketrans("\u2013\u2212\uff0d", "---")  # what a hyphen becomes as one types
 _VOICED = "\u3099\u309a"  # marks that make another Japanese letter, as か and が: no accents
 _CODE = re.compile(r"(?<![\w-])[A-Za-z]{2,}-\d{2,}[A-Za-z]?(?![\w-])")
 
@@ -165,7 +166,7 @@ def codes(text: str) -> list[str]:
     >>> codes("Is the GX-999 better than a gx-100? E-4021 is an error, not a product.")
     ['GX-999', 'gx-100']
     """
-    return _CODE.findall(text.translate(_FOLDS))
+    return _CODE.findall(text.translate(_DASHES).translate(_FOLDS))
 
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:

@@ -8,6 +8,7 @@ import math
 import signal
 import sys
 import time
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
@@ -151,6 +152,15 @@ def test_what_only_resembles_a_mistake_is_not_given_its_sentence() -> None:
     assert not check(lambda values: [value**2 for value in values[:3]]).mistake
 
 
+def test_a_known_mistake_is_named_although_bad_input_is_not_refused_either() -> None:
+    def two_mistakes(text: str, size: int, overlap: int) -> list[str]:
+        starts = range(0, len(text) - size + 1, max(1, size - overlap))
+        return [text[start : start + size] for start in starts] if size > 0 else []
+
+    result = check(two_mistakes, CHUNK_TEXT)
+    assert result.mistake.startswith("The last piece of the text is in no chunk")
+
+
 def test_an_endless_loop_comes_back_within_its_limit() -> None:
     def endless(values: list[int]) -> list[int]:
         while True:
@@ -207,6 +217,28 @@ def test_a_crash_inside_a_library_still_shows_the_learners_line() -> None:
     result = check(crashing)
     assert result.outcome is Outcome.CRASHED
     assert result.line.startswith("line 2: return list(np.array(values)")
+
+
+def test_a_crash_in_a_helper_names_the_helper_and_counts_its_own_lines() -> None:
+    def mean(values: list[int]) -> float:
+        return sum(values) / len(values)
+
+    def crashing(values: list[int]) -> list[int]:
+        return [2 * value for value in values if mean(values)] or [int(mean([]))]
+
+    result = check(crashing)
+    assert result.outcome is Outcome.CRASHED
+    assert result.line == "line 2 of mean: return sum(values) / len(values)"
+
+
+def test_a_crash_in_a_comprehension_counts_from_the_function() -> None:
+    def crashing(values: list[int]) -> list[int]:
+        doubles = [2 * value for value in values]
+        return [value // (value - 14) * 0 + value for value in doubles]
+
+    result = check(crashing)
+    assert result.outcome is Outcome.CRASHED
+    assert result.line.startswith("line 3: return [value // (value - 14)")
 
 
 @pytest.mark.usefixtures("few_examples")
@@ -315,6 +347,12 @@ def _delegating() -> dict[str, Callable[[str, int, int], list[str]]]:
 
     def from_the_exercise(text: str, size: int, overlap: int) -> list[str]:
         found: list[str] = ALL["chunk_text"].reference(text, size, overlap)
+        return found
+
+    def from_the_model_solution(text: str, size: int, overlap: int) -> list[str]:
+        namespace: dict[str, Any] = {}
+        exec(ALL["chunk_text"].solution, namespace)
+        found: list[str] = namespace["chunk_text"](text, size, overlap)
         return found
 
     return {name: value for name, value in locals().items() if callable(value)}
@@ -459,6 +497,15 @@ def test_what_a_learner_prints_is_not_shown(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == ""
 
 
+def test_what_libraries_warn_of_is_not_shown(recwarn: pytest.WarningsRecorder) -> None:
+    def warning(values: list[int]) -> list[int]:
+        assert np.isnan(np.float64(0.0) / np.float64(0.0))
+        return doubled(values)
+
+    assert check(warning).right
+    assert not recwarn.list
+
+
 def test_changing_the_given_values_is_noticed() -> None:
     def sorting(values: list[int]) -> list[int]:
         result = doubled(values)
@@ -522,6 +569,18 @@ def test_plain_values_are_equal_as_one_would_expect(left: Any, right: Any, equal
 def test_sets_become_sorted_lists() -> None:
     assert to_plain({"b", "a"}) == ["a", "b"]
     assert to_plain({"x": (1, np.float64(2.0))}) == {"x": [1, 2.0]}
+
+
+def test_the_containers_of_collections_are_plain_too() -> None:
+    assert to_plain(Counter("aab")) == {"a": 2, "b": 1}
+    assert to_plain(OrderedDict(a=deque([1, 2]))) == {"a": [1, 2]}
+    assert to_plain(bytearray(b"ab")) == b"ab"
+
+    class Mine(Counter):  # type: ignore[type-arg]
+        pass
+
+    with pytest.raises(NotPlainError, match="type Mine"):
+        to_plain(Mine())
 
 
 def test_a_class_that_claims_to_be_numpys_is_asked_nothing() -> None:

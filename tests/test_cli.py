@@ -232,6 +232,24 @@ def test_a_usage_error_is_one_sentence_and_exit_2(
     assert err.count("\n") == 1
 
 
+def test_a_file_name_that_no_disk_takes_is_exit_2(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABKIT_CORPUS", "/tmp/" + "a" * 300)
+    code, out, err = folder.run("plan")
+    assert (code, out) == (USAGE, "")
+    assert err.startswith("labkit: a file cannot be used: ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX closes the streams")
+def test_streams_that_the_shell_has_closed_are_no_fault_of_ours(folder: Folder) -> None:
+    command = f"exec '{sys.executable}' -m labkit --version >&-"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder.path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_fault_in_the_settings_is_exit_2(folder: Folder) -> None:
     (folder.path / "labkit.toml").write_text("[chunk]\nsiez = 1\n")
     code, _, err = folder.run("answer", CSV)

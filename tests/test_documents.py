@@ -177,10 +177,44 @@ def test_front_matter_of_another_tool_leaves_a_file_plain(tmp_path):
     assert item.text[item.body_start :] == "# Le guide\n"
 
 
-@pytest.mark.parametrize("line", ["draft: true", "published: false"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("draft: true", "Draft: true", 'draft: "True"', "draft: 1", "private: true"),
+        *("published: false", 'published: "false"', "publish: false"),
+    ],
+)
 def test_what_another_tool_calls_a_draft_never_answers(tmp_path, line):
     (item,) = FolderLoader(plain=PLAIN).load(write(tmp_path, a=f"---\n{line}\n---\nText"))
     assert item.meta.status == "draft"
+
+
+@pytest.mark.parametrize("line", ["draft: false", "draft:", "published: 2026-01-02", "publish: 1"])
+def test_what_another_tool_publishes_answers(tmp_path, line):
+    (item,) = FolderLoader(plain=PLAIN).load(write(tmp_path, a=f"---\n{line}\n---\nText"))
+    assert item.meta.status == "approved"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        '+++\nstatus = "draft"\n+++\nText',
+        "<!-- licence -->\n<!-- more -->\n---\nstatus: draft\n---\nText",
+        "--- # governance\nstatus: draft\n---\nText",
+        "\u2014\nstatus: draft\n\u2014\nText",
+    ],
+    ids=["TOML", "behind a comment", "a fence with a comment", "a dash of a word processor"],
+)
+def test_front_matter_that_is_not_read_as_such_is_an_error_and_no_text(tmp_path, block):
+    assert fault(tmp_path, block, plain=PLAIN).startswith(
+        "a.md: the file opens with lines that look like front matter and cannot be read."
+    )
+
+
+@pytest.mark.parametrize("text", ["<!-- a -->\n# Title\nText", "\u2014 a dash: so", "+++\nText"])
+def test_a_file_that_only_looks_a_little_like_it_is_text(tmp_path, text):
+    (item,) = FolderLoader(plain=PLAIN).load(write(tmp_path, a=text))
+    assert (item.text, item.body_start) == (text, 0)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +225,9 @@ def test_a_file_that_states_some_governance_is_never_completed(tmp_path, line):
     assert message.startswith("a.md: the front matter ")
 
 
-@pytest.mark.parametrize("before", ["\n", " ", "\n\n  ", "\ufeff\ufeff", "\u200b"])
+@pytest.mark.parametrize(
+    "before", ["\n", " ", "\n\n  ", "\ufeff\ufeff", "\u200b", "\u00a0\n", "\f"]
+)
 def test_front_matter_that_does_not_come_first_is_an_error_and_no_text(tmp_path, before):
     text = before + governed(status="draft")
     assert fault(tmp_path, text, plain=PLAIN).startswith(
@@ -203,6 +239,21 @@ def test_a_file_without_front_matter_is_an_error_where_the_owner_says_nothing(tm
     assert fault(tmp_path, "Text") == (
         "a.md: the file has no front matter. Start it with a '---' block."
     )
+
+
+def test_accents_heaped_on_a_letter_are_reported_before_they_take_hours(tmp_path):
+    assert fault(tmp_path, governed("One\nle" + "\u0301\u0316" * 200_000)) == (
+        "a.md: line 12 heaps accents on one letter. Remove them."
+    )
+    text = governed("z" + "\u0301" * 60 + "\n" + "\u2500" * 300 + "\n" + "👩‍💻" * 200)
+    assert FolderLoader().load(write(tmp_path, a=text))
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*.md", ".", "**x/*.md"])
+def test_a_pattern_that_is_none_is_named(tmp_path, pattern):
+    for options in ({"included": (pattern,)}, {"excluded": (pattern,)}):
+        (message,) = faults(write(tmp_path, a=governed()), **options)
+        assert message.startswith(f"'{pattern}' matches no path below a folder (")
 
 
 # --- faults: each names file and field -----------------------------------------------------------

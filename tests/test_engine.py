@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ from labkit.types import (
     Refused,
     Retrieval,
     Role,
+    StoreError,
     Viewer,
 )
 
@@ -528,6 +530,27 @@ def test_any_question_ends_in_an_answer_a_refusal_or_a_usage_error(
         assert texts[item.source_id][item.start : item.end] == item.quote
     assert {hit.chunk.source_id for hit in outcome.closest} <= set(texts)
     shown(outcome).encode()
+
+
+def test_a_live_engine_notices_an_index_of_another_model(tmp_path: Path) -> None:
+    """Of equal dimension: its old questions would be compared with the new model's passages."""
+    store = SqliteStore(tmp_path / "index.sqlite")
+    chunks = [whole(item) for item in OPEN]
+    vectors = Exports().embed([item.text for item in chunks], "passage")
+    store.replace_all(manifest(OPEN), OPEN, chunks, vectors, [])
+    engine = Engine(StrictSearch(store, Exports(), 0.0), ExtractiveGenerator())
+    assert engine.ask("Where is the CSV export?", READER, DAY).status == "answered"
+    other = manifest(OPEN, embedder=identity("another", dimension=2))
+    SqliteStore(store.path).replace_all(other, OPEN, chunks, vectors, [])
+    with pytest.raises(StoreError, match="built anew with another embedder"):
+        engine.ask("Where is the CSV export?", READER, DAY)
+
+
+def test_a_question_far_too_long_is_refused_before_it_is_normalised() -> None:
+    start = time.perf_counter()
+    with pytest.raises(LabError, match="The question has 400001 characters; 2000 are the most"):
+        check_question("e" + "\u0301\u0316" * 200_000)
+    assert time.perf_counter() - start < 1
 
 
 # --- the chat model is no part of the index ------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 from collections.abc import Sequence
 from datetime import date
@@ -206,6 +207,17 @@ def test_white_space_around_a_quotation_counts_for_nothing(padding: str) -> None
 
 
 # --- how many ------------------------------------------------------------------------------------
+
+
+def test_a_quotation_without_end_is_refused_in_a_few_words_and_at_once() -> None:
+    start = time.perf_counter()
+    for quote, name in (
+        ("e" + "\u0301\u0316" * 100_000, "firmware#0"),
+        ("x" * 25, "y" * 1_000_000),
+        (" " * 1_000_000, "firmware#0"),
+    ):
+        assert len(refusal(cite((name, quote))).message) < 8000
+    assert time.perf_counter() - start < 2
 
 
 def test_a_generator_that_declines_is_believed() -> None:

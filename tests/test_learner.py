@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from labkit.classroom.exercises import ALL
@@ -69,6 +70,16 @@ def test_messages_are_text_in_a_shell_and_escaped_html_in_a_notebook() -> None:
     assert "Traceback" not in str(message)
 
 
+def test_two_spellings_of_one_letter_do_not_look_alike() -> None:
+    def lines_alone(text: str) -> str:
+        return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+    message = dict(check("normalise_text", lines_alone).lines)
+    assert message["expected"] == "'é'"
+    assert message["got"] == "'e\\u0301'"
+    assert message["input"] == "normalise_text('e\\u0301')"
+
+
 def test_each_hint_reveals_the_next_and_says_how_many_remain() -> None:
     total = len(COSINE.hints)
     first, second = hint("cosine"), hint("cosine")
@@ -124,6 +135,22 @@ def test_a_prediction_is_noted_compared_and_scored() -> None:
     assert dict(progress().lines)["predictions"].endswith("Brier score 0.53")
 
 
+@pytest.mark.parametrize(
+    ("answer", "actual"),
+    [
+        (3, np.int64(3)),
+        (np.int64(3), 3),
+        ((1, 2), (1, 2)),
+        ({"b", "a"}, {"a", "b"}),
+        (0.3, 0.1 + 0.2),
+    ],
+)
+def test_a_prediction_may_be_any_plain_value(answer: object, actual: object) -> None:
+    predict("value", answer, confidence=0.8)
+    assert "as you predicted" in compare("value", actual).heading
+    assert list(Progress().path.parent.glob("*.tmp")) == []  # type: ignore[union-attr]
+
+
 def test_a_confidence_below_a_coin_is_refused() -> None:
     with pytest.raises(ValueError, match=r"confidence is 0\.2; say 0\.5"):
         predict("x", 1, confidence=0.2)
@@ -142,6 +169,18 @@ def test_the_quiz_shows_its_gain() -> None:
 def test_a_quiz_with_too_few_answers_says_how_to_call_it() -> None:
     with pytest.raises(ValueError, match="Give 3 answers"):
         quiz(2, [1])
+
+
+@pytest.mark.parametrize("answer", [0, 4, "1"])
+def test_an_answer_that_is_no_choice_is_not_scored(answer: object) -> None:
+    with pytest.raises(ValueError, match="give the number of a choice, 1 to 3"):
+        quiz(2, [1, answer, 1])  # type: ignore[list-item]
+    assert Progress().get("quizzes", "2") == {}
+
+
+def test_a_quiz_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(KeyError, match=r"There is no quiz 99\. There are: 0, 1"):
+        quiz(99)
 
 
 @pytest.mark.parametrize("lesson", sorted(QUIZZES))

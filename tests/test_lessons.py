@@ -75,7 +75,8 @@ def test_the_gates_tell_the_author_of_a_new_lesson_what_is_missing(tmp_path: Pat
     assert "has no stored output. Run: labkit run-lesson" in said
     assert "'chunk' belongs to this lesson and is not introduced in bold." in said
     assert "It declares 60 minutes" in said
-    for settled in ("The header lacks", "The sections are", "There is no check"):
+    assert "The section 'Understand' still holds the template's words." in said
+    for settled in ("The header lacks", "The sections are", "There is no"):
         assert settled not in said  # what the template already has
 
 
@@ -125,6 +126,19 @@ def early_term(lesson: Any) -> None:
     lesson.cells[3].source += " The cosines will tell."
 
 
+def term_before_its_words(lesson: Any) -> None:
+    lesson.cells[0].source += " Invariants are for later."  # the header may name what comes
+    lesson.cells[3].source += " Each invariant holds."
+
+
+def minutes_gone(lesson: Any) -> None:
+    lesson.cells[0].source = lesson.cells[0].source.replace("| 60 |", "| an hour |")
+
+
+def section_emptied(lesson: Any) -> None:
+    lesson.cells[-1].source = "## Next\n\n(Where the next lesson takes up.)"
+
+
 def section_gone(lesson: Any) -> None:
     for cell in lesson.cells:
         cell.source = cell.source.replace("## Improve", "## Better")
@@ -140,6 +154,9 @@ def section_gone(lesson: Any) -> None:
         (machine_path, "An output holds a path of the machine"),
         (failing_cell, "ends in KeyError"),
         (early_term, "'cosine' is used before lesson 03 introduces it."),
+        (term_before_its_words, "'invariant' is used before the words that introduce it"),
+        (minutes_gone, "The header gives no number of minutes"),
+        (section_emptied, "The section 'Next' still holds the template's words."),
         (section_gone, "The sections are"),
     ],
 )
@@ -152,6 +169,14 @@ def test_ids_and_counts_come_from_the_content_alone(tmp_path: Path) -> None:
     first, second = notebook.new(cells), notebook.new(cells)
     assert [cell.id for cell in first.cells] == [cell.id for cell in second.cells]
     assert len({cell.id for cell in first.cells}) == 3
+
+
+def test_a_stream_that_came_in_pieces_is_stored_as_one() -> None:
+    lesson = notebook.new([("code", "print(1)\nprint(2)")])
+    pieces = [("stdout", "1\n"), ("stdout", "2\n"), ("stderr", "3\n"), ("stdout", "4\n")]
+    lesson.cells[0].outputs = [new_output("stream", name=n, text=text) for n, text in pieces]
+    stored = [(output.name, output.text) for output in notebook.clean(lesson).cells[0].outputs]
+    assert stored == [("stdout", "1\n2\n"), ("stderr", "3\n"), ("stdout", "4\n")]
 
 
 def test_a_script_becomes_a_notebook() -> None:

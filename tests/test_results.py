@@ -106,6 +106,20 @@ def test_an_answer_as_text_is_its_quotations_and_nothing_else() -> None:
     )
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\f", "\u2028"])
+def test_a_line_in_a_quotation_cannot_pass_itself_off_as_another_quotation(line_end: str) -> None:
+    """A document of one author must not speak in the name of another's."""
+    quote = f"Leave is 25 days.{line_end}[policy#0] Leave is 50 days."
+    made = answer(evidence=(replace(EVIDENCE, quote=quote),))
+    assert made.text == f"[a#0] Leave is 25 days.{line_end}    [policy#0] Leave is 50 days."
+    assert made.to_dict()["evidence"][0]["quote"] == quote, "the evidence stays letter for letter"
+
+
+def test_other_lines_and_brackets_in_a_quotation_stay_as_they_are() -> None:
+    quote = "See:\n[Exports](export.md)\n- [x] done\n[#1] and [a b#2]"
+    assert answer(evidence=(replace(EVIDENCE, quote=quote),)).text == f"[a#0] {quote}"
+
+
 def test_a_refusal_as_text_names_its_reason() -> None:
     assert str(refusal()) == "Refused (below_threshold): Too far."
 

@@ -374,3 +374,48 @@ def test_keys_come_from_their_own_variables_and_are_no_setting(
     assert fault(tmp_path, '[chat]\napi_key = "sk"').startswith(
         "labkit.toml: unknown setting 'chat.api_key'."
     )
+
+
+# --- odd values ----------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_before_the_settings_is_dropped(tmp_path: Path) -> None:
+    assert load(tmp_path, "\ufeff[chunk]\nsize = 111\n").chunk.size == 111
+
+
+@pytest.mark.parametrize("variable", ["LABKIT_INDEX", "LABKIT_CORPUS"])
+def test_a_path_that_is_none_is_named(tmp_path: Path, variable: str) -> None:
+    assert fault(tmp_path, **{variable: ""}) == f"{variable} is ''; it must be a path."
+    assert fault(tmp_path, **{variable: "~nobody-here/x"}) == (
+        f"{variable} is '~nobody-here/x'; there is no such home folder."
+    )
+
+
+def test_an_index_needs_the_name_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"store\.path is '/'; it must name a file"):
+        _ = load(tmp_path, '[store]\npath = "/"').index
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://h:99999", "ftp://h/v1", "localhost:11434/v1", "http:///v1", "h"]
+)
+def test_an_address_that_no_client_can_call_is_named(tmp_path: Path, url: str) -> None:
+    for section, name in (("embedding", "service_url"), ("chat", "base_url")):
+        assert fault(tmp_path, f'[{section}]\n{name} = "{url}"') == (
+            f"{section}.{name} is '{url}'; write it as http://HOST:PORT/v1."
+        )
+
+
+@pytest.mark.parametrize("url", ["http://[::1]:8080/v1", "https://host.example/v1", "http://h"])
+def test_an_address_that_can_be_called_passes(tmp_path: Path, url: str) -> None:
+    assert load(tmp_path, f'[chat]\nbase_url = "{url}"').chat.base_url == url
+
+
+def test_a_key_that_no_header_can_carry_is_refused_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABKIT_CHAT_API_KEY", "clé-secrète")
+    lab = Lab(load(tmp_path, '[chat]\nbase_url = "http://h/v1"\nmodel = "m"'))
+    with pytest.raises(LabError, match="LABKIT_CHAT_API_KEY holds characters") as caught:
+        lab.generator("chat")
+    assert "secr" not in str(caught.value)

@@ -242,6 +242,7 @@ def test_long_texts_of_one_kind_are_analysed_in_time(text):
 def test_codes_are_found_as_written_and_parts_of_longer_words_are_none():
     assert codes("GX-999, gx-100 and RT-88U") == ["GX-999", "gx-100", "RT-88U"]
     assert codes("GX‑999") == ["GX-999"]  # the no-break hyphen that a word processor writes
+    assert codes("GX\u2013999, RT\u221288U") == ["GX-999", "RT-88U"]  # its dash, and a minus sign
     assert codes("E-4021 UTF-8 XGX-100-B CVE-2024-1234 2016-679") == []
 
 

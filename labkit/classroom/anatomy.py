@@ -44,6 +44,7 @@ def faults(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
     gates = (
         _header(notebook),
         _sections(notebook),
+        _placeholders(notebook),
         _size(notebook),
         _outputs(notebook),
         _magics(notebook),
@@ -69,7 +70,7 @@ def estimated_minutes(notebook: Notebook, lesson: int) -> float:
 
 def declared_minutes(notebook: Notebook) -> int | None:
     """The minutes that the header promises."""
-    found = re.search(r"\*\*Minutes\*\*[^\d]*(\d+)", _prose(notebook))
+    found = re.search(r"\*\*Minutes\*\*[^\d\n]*(\d+)", _prose(notebook))
     return int(found[1]) if found else None
 
 
@@ -86,6 +87,15 @@ def _sections(notebook: Notebook) -> Iterator[str]:
     found = re.findall(r"^## (.+?)\s*$", _prose(notebook), re.MULTILINE)
     if tuple(found) != SECTIONS:
         yield f"The sections are {', '.join(found)}; every lesson has {', '.join(SECTIONS)}."
+
+
+def _placeholders(notebook: Notebook) -> Iterator[str]:
+    """A template that nobody filled in has every section, and nothing in it."""
+    for cell in notebook.cells:
+        if found := re.fullmatch(r"## (.+)\n\n\([^\n]+\)", cell.source.strip()):
+            yield f"The section '{found[1]}' still holds the template's words."
+    if re.search(r"\| \(one sentence\) \||beginner / intermediate / advanced", _prose(notebook)):
+        yield "The header still holds the template's words: say what is built, and for whom."
 
 
 def _size(notebook: Notebook) -> Iterator[str]:
@@ -169,17 +179,22 @@ def _prediction(notebook: Notebook) -> Iterator[str]:
 
 def _minutes(notebook: Notebook, lesson: int) -> Iterator[str]:
     declared, estimated = declared_minutes(notebook), estimated_minutes(notebook, lesson)
-    if declared is not None and not 0.6 * estimated <= declared <= 1.7 * estimated:
+    if declared is None:
+        yield "The header gives no number of minutes: a learner plans by it."
+    elif not 0.6 * estimated <= declared <= 1.7 * estimated:
         yield f"It declares {declared} minutes; reading and exercises take about {estimated:.0f}."
 
 
 def _terms(notebook: Notebook, lesson: int, glossary: Sequence[Term]) -> Iterator[str]:
     prose = _prose(notebook)
+    running = _running_text(notebook)
     for term in glossary:
         if term.lesson > lesson and term.used_in(prose):
             yield f"'{term.term}' is used before lesson {term.lesson:02d} introduces it."
         if term.lesson == lesson and f"**{term.term.lower()}" not in prose.lower():
             yield f"'{term.term}' belongs to this lesson and is not introduced in bold."
+        elif term.lesson == lesson and term.used_in(running.partition(f"**{term.term.lower()}")[0]):
+            yield f"'{term.term}' is used before the words that introduce it in bold."
 
 
 def _cleanliness(path: Path) -> Iterator[str]:
@@ -197,6 +212,12 @@ def _code(notebook: Notebook) -> list[Any]:
 
 def _prose(notebook: Notebook) -> str:
     return "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+
+
+def _running_text(notebook: Notebook) -> str:
+    """The prose in lower case, without the header, headings and code: what is read in a row."""
+    texts = [c.source for c in notebook.cells[1:] if c.cell_type == "markdown"]
+    return re.sub(r"^#.*$|`[^`]*`", "", "\n\n".join(texts), flags=re.MULTILINE).lower()
 
 
 def _all_outputs(notebook: Notebook) -> Iterator[Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import linecache
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,6 +28,7 @@ EXAMPLES = 150
 TOO_SLOW = "TooSlow"
 NOT_PLAIN = "NotPlain"
 _NO_RESULT = {TOO_SLOW: "no result in time", NOT_PLAIN: "no plain data"}
+_MODEL_SOLUTION = "labkit.classroom.exercise.Exercise.solution"
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit)
 
 
@@ -92,8 +95,10 @@ Behaviour: TypeAlias = list[Ran]
 
 
 def check_function(exercise: Exercise, function: Function) -> Result:
-    """Check a learner's function. What it prints is swallowed; what it changes is noticed."""
-    with contextlib.redirect_stdout(io.StringIO()):
+    """Check a learner's function. What it prints, and what libraries say of its calls, is
+    swallowed; what it changes is noticed."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         try:
             _check(exercise, function)
         except _Found as found:
@@ -207,7 +212,10 @@ class _Learner:
             outcome = Outcome.TOO_SLOW
             message = f"One input had no result within {self.exercise.seconds:g} s."
         elif got.raised == NOT_PLAIN:
-            message = f"What you return is no plain data: {error}. A list of plain values will do."
+            message = (
+                f"What you return is no plain data: {error}. "
+                "Return text, numbers, bytes, and lists or dictionaries of them."
+            )
         elif error is not None and not expected.raised:
             outcome, message = Outcome.CRASHED, _said(error)
         elif repr(arguments) in self._mutated:
@@ -228,7 +236,7 @@ class _Watch:
     """A profile function that notices calls into the modules, or of the functions, off limits."""
 
     def __init__(self, exercise: Exercise) -> None:
-        self._names = exercise.off_limits
+        self._names = (*exercise.off_limits, _MODEL_SOLUTION)
         self.delegated = ""
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
@@ -241,7 +249,15 @@ class _Watch:
 def _recognise(
     exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
 ) -> Mistake | None:
-    """The known mistake that behaves just like the learner's function on every probe."""
+    """The known mistake that behaves just like the learner's function on every probe, or at least
+    on all those that are legal: whoever also forgot to refuse bad input gets its sentence too."""
+    legal = [probe for probe in probes if not run_reference(exercise, probe).raised]
+    return _mistake_on(exercise, learner, probes) or _mistake_on(exercise, learner, legal)
+
+
+def _mistake_on(
+    exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
+) -> Mistake | None:
     behaviour: Behaviour = [learner.run(probe) for probe in probes]
     expected = [run_reference(exercise, probe) for probe in probes]
     for mistake in exercise.mistakes:
@@ -317,14 +333,25 @@ def _said(error: BaseException) -> str:
 
 
 def own_line(error: BaseException, function: Function) -> str:
-    """The last line of the learner's own code in a traceback."""
+    """The last line of the learner's own code in a traceback, counted from its function's `def`.
+
+    A helper that stands in the same cell or file is named: its lines have a count of their own.
+    """
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return ""
-    lines = [
-        f"line {(frame.lineno or 0) - code.co_firstlineno + 1}: {frame.line or ''}".strip()
-        for frame in reversed(traceback.extract_tb(error.__traceback__))
-        if frame.filename == code.co_filename
-    ]
+    owner, lines = code, []
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename != code.co_filename:
+            continue
+        if not frame.f_code.co_name.startswith("<"):  # a comprehension belongs to its function
+            owner = frame.f_code
+        lines.append(_line(owner, number, code))
     # A recursion without end fails in the act of calling, where the line is still the `def`.
-    return next((line for line in lines if not line.startswith("line 1: def ")), "")
+    return next((line for line in reversed(lines) if ": def " not in line), "")
+
+
+def _line(code: CodeType, number: int, checked: CodeType) -> str:
+    place = "" if code is checked else f" of {code.co_name}"
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"line {number - code.co_firstlineno + 1}{place}: {text}".strip()

@@ -6,6 +6,7 @@ import json
 import re
 import runpy
 import shutil
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from labkit.classroom.exercises import ALL
 from labkit.classroom.learner import check as check_function
 from labkit.classroom.learner import hint as next_hint
 from labkit.classroom.learner import progress as show_progress
+from labkit.text import fold
 from labkit.types import LabError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -113,12 +115,17 @@ def new_lesson(
     from labkit.classroom import notebook
     from labkit.classroom.template import lesson_template
 
-    slug = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
+    slug = re.sub(r"[^a-z0-9]+", "_", fold(title)).strip("_")
     path = NOTEBOOKS / f"{number:02d}_{slug}.ipynb"
-    if not slug or path.exists() or any(NOTEBOOKS.glob(f"{number:02d}_*.ipynb")):
-        raise LabError(f"There is a lesson {number:02d} already, or the title is empty.")
+    if not slug:
+        raise LabError(f"The title {title!r} holds no letter that could name a file.")
+    if any(NOTEBOOKS.glob(f"{number:02d}_*.ipynb")):
+        raise LabError(f"There is a lesson {number:02d} already.")
     notebook.write(lesson_template(number, title), path)
-    typer.echo(f"Wrote {path.name}. Write it, then: labkit run-lesson {number:02d}")
+    typer.echo(
+        f"Wrote {path.name}. Write it (docs/authoring.md says how), then: "
+        f"labkit run-lesson {number:02d}"
+    )
 
 
 def run_lesson(
@@ -160,8 +167,15 @@ def _functions(file: Path) -> dict[str, Any]:
         raise LabError(f"There is no file {file}.") from error
     except SyntaxError as error:
         raise LabError(f"{file}, line {error.lineno}: {error.msg}: {error.text}") from error
-    except Exception as error:
-        raise LabError(f"{file} stops with {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        lines = [
+            line
+            for frame, line in traceback.walk_tb(error.__traceback__)
+            if frame.f_code.co_filename == str(file)
+        ]
+        place = f", line {lines[-1]}," if lines else ""
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise LabError(f"{file}{place} stops with {said}") from error
 
 
 def _known(name: str) -> None:
@@ -171,7 +185,8 @@ def _known(name: str) -> None:
 
 def _lesson(name: str) -> Path:
     """The file of the lesson with this number, name or path."""
-    found = sorted(NOTEBOOKS.glob(f"{name}*.ipynb")) if re.match(r"\w+$", name) else []
+    start = name.zfill(2) if name.isdigit() else name
+    found = sorted(NOTEBOOKS.glob(f"{start}*.ipynb")) if re.match(r"\w+$", name) else []
     path = found[0] if len(found) == 1 else Path(name)
     if not path.is_file():
         known = ", ".join(item.stem for item in sorted(NOTEBOOKS.glob("*.ipynb"))) or "none"

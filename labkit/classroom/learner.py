@@ -12,8 +12,9 @@ from typing import Any
 from labkit.classroom.checking import Result, check_function
 from labkit.classroom.exercise import Exercise, Function
 from labkit.classroom.exercises import ALL, exercise_named
+from labkit.classroom.plain import same, to_plain
 from labkit.classroom.progress import Progress
-from labkit.classroom.quizzes import QUIZZES
+from labkit.classroom.quizzes import QUIZZES, Question
 from labkit.classroom.show import Line, Message, result_message
 
 FIFTEEN_MINUTES = "Give it fifteen honest minutes before the next one."
@@ -109,7 +110,7 @@ def predict(name: str, answer: Any, confidence: float) -> Message:
     """Write down what you expect before you run a cell, and how sure you are (0.5 to 1)."""
     if not 0.5 <= confidence <= 1:
         raise ValueError(f"confidence is {confidence}; say 0.5 (a coin) to 1 (certain).")
-    Progress().put("predictions", name, answer=answer, confidence=confidence)
+    Progress().put("predictions", name, answer=to_plain(answer), confidence=float(confidence))
     return Message(f"Noted: {answer!r}, {confidence:.0%} sure.")
 
 
@@ -119,7 +120,7 @@ def compare(name: str, actual: Any) -> Message:
     known = store.get("predictions", name)
     if "answer" not in known:
         return Message("No prediction was noted.", (("", f"It is {actual!r}."),))
-    right = known["answer"] == actual
+    right = same(known["answer"], to_plain(actual))
     store.put("predictions", name, right=right)
     verdict = "as you predicted" if right else f"you predicted {known['answer']!r}"
     return Message(
@@ -133,7 +134,7 @@ def quiz(lesson: int, answers: Sequence[int] | None = None) -> Message:
     Without answers, shows the questions. With three numbers, notes and scores them; the first
     time counts as "before", each later one as "after".
     """
-    questions = QUIZZES[lesson]
+    questions = _questions(lesson)
     if answers is None:
         lines: list[Line] = []
         for number, question in enumerate(questions, start=1):
@@ -143,7 +144,19 @@ def quiz(lesson: int, answers: Sequence[int] | None = None) -> Message:
         return Message(f"Lesson {lesson:02d}: three questions", tuple(lines))
     if len(answers) != len(questions):
         raise ValueError(f"Give {len(questions)} answers, as in quiz({lesson}, [1, 2, 1]).")
+    for number, (answer, question) in enumerate(zip(answers, questions, strict=True), start=1):
+        if answer not in range(1, len(question.choices) + 1):
+            raise ValueError(
+                f"Answer {number} is {answer!r}; give the number of a choice, "
+                f"1 to {len(question.choices)}."
+            )
     return _score(lesson, answers)
+
+
+def _questions(lesson: int) -> Sequence[Question]:
+    if lesson not in QUIZZES:
+        raise KeyError(f"There is no quiz {lesson!r}. There are: {', '.join(map(str, QUIZZES))}.")
+    return QUIZZES[lesson]
 
 
 def _score(lesson: int, answers: Sequence[int]) -> Message:

@@ -79,6 +79,7 @@ def clean(notebook: Notebook) -> Notebook:
         cell.metadata = {key: value for key, value in cell.metadata.items() if key in _KEPT}
         if cell.cell_type == "code":
             count += 1
+            cell.outputs = _joined(cell.outputs)
             cell.execution_count = count if cell.outputs else None
             for output in cell.outputs:
                 output.pop("metadata", None)
@@ -89,12 +90,25 @@ def clean(notebook: Notebook) -> Notebook:
     return notebook
 
 
+def _joined(outputs: Sequence[Any]) -> list[Any]:
+    """Neighbouring pieces of one stream as one: where a kernel cuts them depends on its speed."""
+    joined: list[Any] = []
+    for output in outputs:
+        if joined and output.output_type == joined[-1].output_type == "stream":
+            if output.name == joined[-1].name:
+                joined[-1].text += output.text
+                continue
+        joined.append(output)
+    return joined
+
+
 def execute(path: Path) -> Notebook:
     """Run a notebook in its folder, as a test would, and return it with its outputs, cleaned.
 
-    Raises nbclient's CellExecutionError where a cell fails.
+    Raises LabError where a cell fails, with the cell's first line and the error.
     """
     from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
 
     notebook = read(path)
     client = NotebookClient(
@@ -107,10 +121,22 @@ def execute(path: Path) -> Notebook:
     os.environ |= quiet_environment()
     try:
         client.execute()
+    except CellExecutionError as error:
+        said = f"{error.ename}: {error.evalue}"
+        raise LabError(f"{path.name} stops in {_failed(notebook)}: {said}") from error
     finally:
         os.environ.clear()
         os.environ.update(previous)
     return clean(notebook)
+
+
+def _failed(notebook: Notebook) -> str:
+    """The code cell that ends in an error, by its number and its first line."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
+        if any(output.output_type == "error" for output in cell.outputs):
+            return f"code cell {number} ({cell.source.partition(chr(10))[0]})"
+    return "a cell"
 
 
 def quiet_environment() -> dict[str, str]:

@@ -1,16 +1,19 @@
 """Plain data: what may come back from code that nobody trusts, and how it is compared.
 
-Only exact built-in types pass. A learner's class with an `__eq__` of its own is never asked.
+Only exact types of Python's own pass. A learner's class with an `__eq__` of its own is never asked.
 """
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict, deque
 from math import isclose, isnan
 from typing import Any
 
 import numpy as np
 
 _SCALARS = (bool, int, float, str, bytes, type(None))
+_LISTS = (list, tuple, deque)
+_DICTIONARIES = (dict, OrderedDict, defaultdict, Counter)
 MAX_DEPTH = 30
 MAX_BITS = 1000  # of a whole number: what compares with a float
 
@@ -20,7 +23,8 @@ class NotPlainError(TypeError):
 
 
 def to_plain(value: Any, depth: int = 0) -> Any:
-    """A deep copy in built-in types: tuples and arrays become lists, sets become sorted lists."""
+    """A deep copy in built-in types: tuples and arrays become lists, sets become sorted lists, the
+    dictionaries of `collections` become plain ones."""
     if depth > MAX_DEPTH:
         raise NotPlainError("it is nested too deeply")
     kind = type(value)
@@ -30,12 +34,14 @@ def to_plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, np.generic | np.ndarray) and kind.__module__ == "numpy":
         return to_plain(value.tolist(), depth)
-    if kind in (list, tuple):
+    if kind is bytearray:
+        return bytes(value)
+    if kind in _LISTS:
         return [to_plain(item, depth + 1) for item in value]
     if kind in (set, frozenset):
         return sorted((to_plain(item, depth + 1) for item in value), key=repr)
-    if kind is dict:
-        return {_key(key): to_plain(item, depth + 1) for key, item in value.items()}
+    if kind in _DICTIONARIES:
+        return {_key(key): to_plain(item, depth + 1) for key, item in dict.items(value)}
     raise NotPlainError(f"it holds a value of type {kind.__name__}")
 
 

@@ -74,7 +74,8 @@ class Progress:
             self._memory.update(content)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(content, indent=1, ensure_ascii=False)
         handle, temporary = tempfile.mkstemp(dir=self.path.parent, suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
+            file.write(text)
         Path(temporary).replace(self.path)

@@ -59,8 +59,8 @@ QUIZZES: dict[int, tuple[Question, Question, Question]] = {
     2: (
         Question(
             "Windows of 600 with an overlap of 80: how far apart are two starts?",
-            ("600", "520", "80"),
-            2,
+            ("520", "600", "80"),
+            1,
             "Each step is size minus overlap.",
         ),
         Question(
@@ -71,8 +71,8 @@ QUIZZES: dict[int, tuple[Question, Question, Question]] = {
         ),
         Question(
             "How do you know where a chunk stands in its document?",
-            ("search for its text", "keep the offset you cut it at", "count the chunks before it"),
-            2,
+            ("search for its text", "count the chunks before it", "keep the offset you cut it at"),
+            3,
             "A passage may repeat, and then a search finds the first copy, not this one.",
         ),
     ),

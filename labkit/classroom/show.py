@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
@@ -64,15 +65,28 @@ def result_message(exercise: Exercise, result: Result) -> Message:
     elif result.message:
         lines.append(("", result.message))
     if result.arguments is not None:
-        lines.append(("input", short_run(exercise.call_written(result.arguments), 320)))
-        lines.append(("expected", short_run(str(result.expected))))
-        lines.append(("got", short_run(str(result.got))))
+        lines.append(("input", short_run(visible(exercise.call_written(result.arguments)), 320)))
+        lines.append(("expected", short_run(visible(str(result.expected)))))
+        lines.append(("got", short_run(visible(str(result.got)))))
     if result.line:
         lines.append(("your line", result.line))
     if _NEXT[result.outcome]:
         lines.append(("", _NEXT[result.outcome]))
     colour = _COLOURS.get(result.outcome, _ATTENTION)
     return Message(f"{exercise.id}: {result.outcome}", tuple(lines), colour)
+
+
+def visible(text: str) -> str:
+    """The text with marks that join the letter before them written out, as in `e\\u0301`: else two
+    spellings of one letter would look alike."""
+    return "".join(_escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    joins = unicodedata.category(character).startswith("M")
+    if joins or not unicodedata.is_normalized("NFC", character):
+        return ascii(character)[1:-1]
+    return character
 
 
 def short_run(text: str, limit: int = 200) -> str:

@@ -39,7 +39,11 @@ def lesson_template(number: int, title: str) -> Notebook:
     for section in SECTIONS:
         cells.append(("markdown", f"## {section}\n\n({_WHAT_FOR[section]})"))
         cells += _cells_of(section, number)
-    return new(cells)
+    lesson = new(cells)
+    for cell in lesson.cells:
+        if cell.source.startswith("reveal("):
+            cell.metadata["jupyter"] = {"source_hidden": True}
+    return lesson
 
 
 def exercise_cells(exercise: Exercise) -> list[tuple[str, str]]:

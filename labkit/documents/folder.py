@@ -24,6 +24,8 @@ MAX_BYTES = 5_000_000
 RESERVED = "PRODUCT-"  # ids that begin so belong to documents rendered from product facts
 _TITLE = re.compile(r"^ {0,3}#[ \t]+(?=[^\s#])(.+)$", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")
+_SYMBOLS = re.compile(r"[^\w\s\x00-\u02ff]{100}")  # a hundred in a row, marks among them
+_NO = (False, "false", "no", "off", "0")
 _PLAIN_VALID_FROM = date(1, 1, 1)
 
 
@@ -68,13 +70,25 @@ class FolderLoader:
         """The files to read, sorted. A link that leads out of the folder is not followed, and what
         tools keep there (hidden folders, `node_modules`) is not walked."""
         inside = root.resolve()
-        found = {path for pattern in self.included for path in root.glob(pattern)}
-        left_out = {path for pattern in self.excluded for path in root.glob(pattern)}
+        found, left_out = _matching(root, self.included), _matching(root, self.excluded)
         for path in sorted(found - left_out):
             if not path.is_file() or not path.resolve().is_relative_to(inside):
                 continue
             if not left_out.intersection(path.parents) and not _of_a_tool(path.relative_to(root)):
                 yield path
+
+
+def _matching(root: Path, patterns: Sequence[str]) -> set[Path]:
+    """What the patterns match; DocumentError names one that is no pattern."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        try:
+            found.update(root.glob(pattern))
+        except (NotImplementedError, ValueError, IndexError) as error:
+            raise DocumentError(
+                f"'{pattern}' matches no path below a folder ({error}). Write it as **/*.md."
+            ) from error
+    return found
 
 
 def _of_a_tool(path: Path) -> bool:
@@ -106,13 +120,18 @@ def read_text(path: Path, name: str) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DocumentError(f"{name}: the file is over {MAX_BYTES:,} bytes. Split it.")
-        text = normalise(path.read_bytes().decode("utf-8"))
+        text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{name}: byte {error.start} is not UTF-8. Save the file as UTF-8."
         ) from error
     except OSError as error:
         raise DocumentError(f"{name}: the file cannot be read ({error.strerror}).") from error
+    for run in _SYMBOLS.finditer(text):  # normalising takes the square of the marks on a letter
+        if all(map(unicodedata.combining, run[0])):
+            line = text.count("\n", 0, run.start()) + 1
+            raise DocumentError(f"{name}: line {line} heaps accents on one letter. Remove them.")
+    text = normalise(text)
     control = _CONTROL.search(text)
     if control:
         line = text.count("\n", 0, control.start()) + 1
@@ -127,18 +146,25 @@ def _plain_metadata(foreign: Fields, body: str, name: str, plain: Plain) -> Meta
     heading = _TITLE.search(body)
     stem = unicodedata.normalize("NFC", name).removesuffix(".md")
     title = heading[1].rstrip(" \t#").replace("\t", " ") if heading else stem.rsplit("/", 1)[-1]
-    hidden = foreign.get("draft") is True or foreign.get("published") is False
     fields = {
         "id": re.sub(r"[\s#\[\]]+", "-", stem),
         "title": title[:MAX_LINE],
         "language": plain.language,
         "scope": plain.scope,
-        "status": "draft" if hidden else "approved",
+        "status": "draft" if _is_hidden(foreign) else "approved",
         "canonical": True,
         "valid_from": _PLAIN_VALID_FROM,
         "version": "1",
     }
     return check_metadata(fields, name)
+
+
+def _is_hidden(foreign: Fields) -> bool:
+    """Does another tool's front matter keep the file back? Case and quotes change nothing."""
+    said = {str(k).lower(): v.lower() if isinstance(v, str) else v for k, v in foreign.items()}
+    return any(said.get(name) not in (None, *_NO) for name in ("draft", "private")) or any(
+        said.get(name) in _NO for name in ("published", "publish")
+    )
 
 
 def _doubled_ids(documents: Sequence[Document]) -> list[str]:

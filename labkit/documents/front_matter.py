@@ -21,6 +21,11 @@ Fields: TypeAlias = Mapping[str, Any]
 FENCE = "---"
 MAX_FRONT_MATTER = 20_000  # characters; a block without an end is found before YAML sees it
 MAX_LINE = 200  # characters of a title, a name or another short text
+_INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00a0 \t\n\f"
+# Front matter as TOML (+++), behind a comment, or between lines that are nearly a fence
+_OTHER_BLOCK = re.compile(
+    r"(?:\s|<!--(?s:.*?)-->)*+(?:\+{3}|—|---(?:[ \t]+#.*)?)[ \t]*\n\s*[\w-]+[ \t]*[:=]"
+)
 _STATUSES = ("draft", "approved", "retired")
 # Control characters, line ends, marks that turn the direction of writing, halves of a character.
 # No-break spaces are welcome: French writes them before a question mark.
@@ -123,11 +128,16 @@ def check_metadata(fields: Fields, path: str) -> Metadata:
 
 def _refuse_late_front_matter(text: str, path: str) -> None:
     """A block that a blank line pushes down would be read as text, and its `draft` with it."""
-    first, _, _ = text.lstrip("\ufeff\u200b \t\n").partition("\n")
+    first, _, _ = text.lstrip(_INVISIBLE).partition("\n")
     if first.rstrip() == FENCE:
         raise DocumentError(
             f"{path}: a '{FENCE}' line comes first, but not at the very start of the file. Remove "
             "what stands before it if it opens the front matter, or the line if it does not."
+        )
+    if _OTHER_BLOCK.match(text):
+        raise DocumentError(
+            f"{path}: the file opens with lines that look like front matter and cannot be read. "
+            f"Write them as YAML between two lines '{FENCE}', at the very start of the file."
         )
 
 

@@ -75,7 +75,7 @@ def _shared(asked: frozenset[str], hit: Hit) -> int:
     return len(asked & _passage_terms(f"{hit.chunk.meta.title}\n{hit.chunk.text}"))
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=100_000)  # beyond it, a scan of all passages never finds one again
 def _passage_terms(passage: str) -> frozenset[str]:
     """The terms of a passage: asked for with every question, analysed once."""
     return significant_terms(passage)
