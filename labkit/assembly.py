@@ -91,7 +91,7 @@ class Lab:
     @cached_property
     def embedder(self) -> CachedEmbedder:
         """The embedder, behind the shipped vectors and the cache beside the index."""
-        cache = VectorCache(self.settings.index.with_name("vectors.sqlite"))
+        cache = VectorCache(self.settings.index.with_suffix(".vectors.sqlite"))
         return CachedEmbedder(self.model, cache, read_vectors(self.shipped, self.model.identity))
 
     @property

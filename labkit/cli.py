@@ -27,6 +27,7 @@ from labkit.engine import check_question
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.results import Answer, Outcome, hit_dict
+from labkit.settings import as_typed
 from labkit.types import Hit, LabError, Viewer
 
 REFUSED = 3
@@ -64,7 +65,7 @@ AsOf = Annotated[
     typer.Option("--as-of", formats=["%Y-%m-%d"], help="The day to answer for; default today."),
 ]
 ViewerName = Annotated[
-    str | None, typer.Option("--viewer", help="Who asks: a [viewers.NAME] of labkit.toml.")
+    str | None, typer.Option("--viewer", help="Who asks: the name of a viewer in labkit.toml.")
 ]
 
 
@@ -73,6 +74,11 @@ def rebuild(as_json: AsJson = False) -> None:
     """Build the index anew from the documents, all or nothing."""
     lab = open_lab()
     source = lab.source()
+    if not source.all_documents:
+        raise LabError(
+            f"No file in {lab.settings.corpus} matches {', '.join(lab.settings.included_paths)}. "
+            "Name the folder of the documents: LABKIT_CORPUS=FOLDER."
+        )
     with _progress() as bar:
         task = bar.add_task("Embedding", total=None)
         done = build_index(
@@ -145,7 +151,11 @@ def answer(
 
 @app.command()
 def search(
-    question: Question, as_of: AsOf = None, viewer: ViewerName = None, as_json: AsJson = False
+    question: Question,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many passages to show.")] = 10,
+    as_of: AsOf = None,
+    viewer: ViewerName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the ranked passages for a question, and why each was kept or dropped."""
     lab = open_lab()
@@ -157,11 +167,13 @@ def search(
             {
                 **found.detail,
                 "reason": refusal.reason if refusal else None,
-                "hits": [hit_dict(hit) for hit in found.ranked],
+                "hits": [hit_dict(hit) for hit in found.ranked[:k]],
             }
         )
         return
-    _print_hits(found.ranked, "Passages by fused rank")
+    _print_hits(found.ranked[:k], "Passages by fused rank")
+    if len(found.ranked) > k:
+        typer.echo(f"{len(found.ranked) - k} more; -k shows them.")
     if refusal:
         typer.echo(f"Would be refused ({refusal.reason}): {refusal.message}")
 
@@ -264,13 +276,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = int(app(arguments, standalone_mode=False) or 0)
+        name = os.environ.get("LABKIT_COMMAND", "labkit")
+        code = int(app(arguments, prog_name=name, standalone_mode=False) or 0)
     except TyperException as error:
         if error.format_message():  # none when a bare `labkit` has just shown its help
-            typer.echo(f"labkit: {error.format_message()} See labkit --help.", err=True)
+            words = error.format_message().rstrip(".")
+            typer.echo(as_typed(f"labkit: {words}. See labkit --help."), err=True)
         return INDEX_OR_USAGE
     except LabError as error:
-        typer.echo(f"labkit: {error}", err=True)
+        typer.echo(as_typed(f"labkit: {error}"), err=True)
         return INDEX_OR_USAGE
     except OSError as error:  # a name that is too long, a folder without permission, a full disk
         if os.environ.get("LABKIT_DEBUG"):

@@ -7,6 +7,7 @@ and `LABKIT_CORPUS` the folder of documents. Paths in the file are relative to t
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -184,6 +185,16 @@ def _expanded(text: str, name: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         raise LabError(f"{name} is {text!r}; there is no such home folder.") from error
+
+
+def as_typed(message: str) -> str:
+    """A message whose commands read as this person types them: `LABKIT_COMMAND` says how.
+
+    >>> as_typed("The index is empty. Run: labkit rebuild")
+    'The index is empty. Run: labkit rebuild'
+    """
+    command = os.environ.get("LABKIT_COMMAND", "labkit")
+    return re.sub(r"(Run: |run: |See |then: |`)labkit (?=[a-z-])", rf"\1{command} ", message)
 
 
 def find_settings(start: Path) -> Path | None:

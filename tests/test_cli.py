@@ -37,7 +37,7 @@ ANSWERED, REFUSED, USAGE, FAULT, INTERRUPTED = 0, 3, 2, 1, 130
 COMMANDS = ["rebuild", "plan", "answer", "search", "probe", "stats", "calibrate"]
 TODAY = ["--as-of", "2026-10-23"]
 CSV = "Where can I export CSV in Reporting?"
-FILES = ("index.sqlite", "vectors.sqlite")
+FILES = ("index.sqlite", "index.vectors.sqlite")
 EXPORT = "You can export CSV in Reporting from the Library page."
 
 FRONT = """---
@@ -809,3 +809,35 @@ def test_questions_are_read_as_they_were_written(tmp_path: Path) -> None:
     first, _, last = read_questions(annotated(tmp_path, *ROWS))
     assert first == Question("q1", CSV, "en", DAY, "reader", True, "direct", "export", EXPORT)
     assert (last.answerable, last.kind, last.quotation) == (False, "far", None)
+
+
+def test_messages_name_the_command_as_the_person_typed_it(
+    empty: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert empty.run("stats")[2].endswith("Run: labkit rebuild\n")
+    monkeypatch.setenv("LABKIT_COMMAND", "./lab")
+    assert empty.run("stats")[2].endswith("Run: ./lab rebuild\n")
+    assert empty.run("nonsense")[2].endswith("See ./lab --help.\n")
+
+
+def test_a_folder_without_documents_does_not_wipe_an_index(folder: Folder) -> None:
+    before = (folder.path / "index.sqlite").read_bytes()
+    for path in (folder.path / "docs").iterdir():
+        path.unlink()
+    code, _, err = folder.run("rebuild")
+    assert code == USAGE
+    assert "matches **/*.md. Name the folder of the documents: LABKIT_CORPUS=FOLDER." in err
+    assert (folder.path / "index.sqlite").read_bytes() == before
+
+
+def test_search_shows_as_many_passages_as_asked_and_says_how_many_more(folder: Folder) -> None:
+    assert len(folder.json("search", "Where can I export CSV?", "-k", "1")["hits"]) == 1
+    _, out, _ = folder.run("search", "Where can I export CSV?", "-k", "1")
+    assert re.search(r"^\d+ more; -k shows them\.$", out, re.MULTILINE)
+
+
+def test_a_notebook_is_checked_inside_it(empty: Folder) -> None:
+    (empty.path / "a.ipynb").write_text("{}", encoding="utf-8")
+    assert empty.run("check", "a.ipynb")[2] == (
+        "labkit: a.ipynb is a notebook: call check(name, function) inside it.\n"
+    )

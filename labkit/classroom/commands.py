@@ -56,6 +56,8 @@ def check(
     file: Annotated[Path, typer.Argument(help="A Python file with functions of exercises.")],
 ) -> None:
     """Check every function in FILE whose name is an exercise (exit 3 if one does not pass)."""
+    if file.suffix == ".ipynb":
+        raise LabError(f"{file.name} is a notebook: call check(name, function) inside it.")
     functions = _functions(file)
     messages = [check_function(name, functions[name]) for name in ALL if name in functions]
     if not messages:

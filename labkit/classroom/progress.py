@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 FILE_NAME = "progress.json"
 IN_MEMORY = "memory"
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def progress_path(start: Path | None = None) -> Path:
-    """`LABKIT_PROGRESS`, or the file in the `my-lab` folder around here, or one in this folder."""
+    """`LABKIT_PROGRESS`, or the file in the `my-lab` folder around here, or in this checkout's."""
     named = os.environ.get("LABKIT_PROGRESS")
     if named:
         return Path(named).expanduser()
@@ -26,7 +27,7 @@ def progress_path(start: Path | None = None) -> Path:
             return folder / FILE_NAME
         if (folder / "labkit.toml").is_file():
             return folder / "my-lab" / FILE_NAME
-    return here / FILE_NAME
+    return CHECKOUT / "my-lab" / FILE_NAME
 
 
 class Progress:

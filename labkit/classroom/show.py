@@ -16,7 +16,7 @@ Line: TypeAlias = tuple[str, str]
 
 _NEXT = {
     Outcome.NOT_ATTEMPTED: "Replace the `raise` line with your own code, then check again.",
-    Outcome.WRONG: "Run your function on this input by hand and find where it turns.",
+    Outcome.WRONG: "Run your function on this input by hand and find where it goes wrong.",
     Outcome.CRASHED: "Look at that line with this input in mind.",
     Outcome.TOO_SLOW: "Ask what makes your loop end, and whether it does for this input.",
     Outcome.DELEGATED: "The point is to build it: start from the task.",
