@@ -34,7 +34,7 @@ MIN_CELLS, MAX_CELLS = 25, 50
 WORDS_A_MINUTE = 130  # technical prose, read to be understood
 CODE_LINES_A_MINUTE = 8
 _EMPTY_ALT = re.compile(r"!\[\s*\]\(|<img(?![^>]*\balt=['\"][^'\"]+['\"])[^>]*>")
-_MACHINE_PATH = re.compile(r"(?:/home/|/root/|/Users/|/work/|/tmp/|[A-Z]:\\\\Users)")
+_MACHINE_PATH = re.compile(r"(?:/home/|/root/|/Users/|/tmp/|[A-Z]:\\\\Users)")
 
 
 def faults(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
