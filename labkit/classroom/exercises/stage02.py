@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -226,20 +226,35 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 
 def sentence_windows(text: str, ends: list[int], size: int) -> list[str]:
     """Greedy windows that end where a sentence ends, or at `size` where none does."""
-    if size <= 0:
-        raise ValueError("size must be above 0")
-    pieces, start = [], 0
-    while start < len(text):
-        limit = min(start + size, len(text))
-        fitting = [end for end in ends if start < end <= limit]
-        end = max(fitting) if fitting and limit < len(text) else limit
-        pieces.append(text[start:end])
-        start = end
-    return pieces
+    return _pieces(text, ends, size, lambda fitting, limit, _: max(fitting, default=limit))
 
 
 def sentence_too_long(text: str, ends: list[int], size: int) -> list[str]:
     """A sentence longer than the window makes a piece longer than `size`."""
+    return _pieces(
+        text, ends, size, lambda fitting, _, later: max(fitting, default=min([*later, len(text)]))
+    )
+
+
+def first_end_taken(text: str, ends: list[int], size: int) -> list[str]:
+    """Each piece stops at the first sentence end although more whole sentences would fit."""
+    return _pieces(text, ends, size, lambda fitting, limit, _: min(fitting, default=limit))
+
+
+def end_left_out(text: str, ends: list[int], size: int) -> list[str]:
+    """A sentence that exactly fills the window is not taken whole: its end counts as inside."""
+    return _pieces(
+        text,
+        ends,
+        size,
+        lambda fitting, limit, _: max((end for end in fitting if end < limit), default=limit),
+    )
+
+
+def _pieces(
+    text: str, ends: list[int], size: int, choose: Callable[[list[int], int, list[int]], int]
+) -> list[str]:
+    """Pieces from left to right; `choose(fitting ends, limit, later ends)` says where one ends."""
     if size <= 0:
         raise ValueError("size must be above 0")
     pieces, start = [], 0
@@ -247,35 +262,7 @@ def sentence_too_long(text: str, ends: list[int], size: int) -> list[str]:
         limit = min(start + size, len(text))
         later = [end for end in ends if end > start]
         fitting = [end for end in later if end <= limit]
-        end = max(fitting) if fitting else min(later, default=len(text))
-        pieces.append(text[start:end])
-        start = end
-    return pieces
-
-
-def first_end_taken(text: str, ends: list[int], size: int) -> list[str]:
-    """Each piece stops at the first sentence end although more whole sentences would fit."""
-    if size <= 0:
-        raise ValueError("size must be above 0")
-    pieces, start = [], 0
-    while start < len(text):
-        limit = min(start + size, len(text))
-        fitting = [end for end in ends if start < end <= limit]
-        end = min(fitting) if fitting and limit < len(text) else limit
-        pieces.append(text[start:end])
-        start = end
-    return pieces
-
-
-def end_left_out(text: str, ends: list[int], size: int) -> list[str]:
-    """A sentence that exactly fills the window is not taken whole: its end counts as inside."""
-    if size <= 0:
-        raise ValueError("size must be above 0")
-    pieces, start = [], 0
-    while start < len(text):
-        limit = min(start + size, len(text))
-        fitting = [end for end in ends if start < end < limit]
-        end = max(fitting) if fitting and limit < len(text) else limit
+        end = choose(fitting, limit, later) if limit < len(text) else limit
         pieces.append(text[start:end])
         start = end
     return pieces
