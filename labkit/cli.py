@@ -20,7 +20,7 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from labkit import __version__
-from labkit.assembly import QUESTIONS, Lab, open_lab
+from labkit.assembly import QUESTIONS, open_lab
 from labkit.calibration import observe, read_questions, suggested_threshold, threshold_table
 from labkit.classroom.commands import register as register_classroom
 from labkit.engine import check_question
@@ -28,7 +28,7 @@ from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.results import Answer, Outcome, hit_dict
 from labkit.settings import as_typed
-from labkit.types import Hit, LabError, Viewer
+from labkit.types import Hit, LabError
 
 REFUSED = 3
 INDEX_OR_USAGE = 2
@@ -189,7 +189,7 @@ def probe(
     """Show the nearest passages by cosine alone, before threshold and fusion."""
     lab = open_lab()
     searching = lab.search()
-    eligible = searching.admission(_viewer(lab, viewer), _day(as_of))
+    eligible = searching.admission(lab.settings.viewer_named(viewer), _day(as_of))
     hits = searching.dense(check_question(question), eligible)[:k]
     if as_json:
         _print_json({"threshold": lab.threshold, "hits": [hit_dict(hit) for hit in hits]})
@@ -315,10 +315,6 @@ def _progress() -> Progress:
 
 def _day(as_of: datetime | None) -> date:
     return as_of.date() if as_of else date.today()
-
-
-def _viewer(lab: Lab, name: str | None) -> Viewer:
-    return lab.settings.viewer_named(name)
 
 
 def _print_json(value: Any) -> None:

@@ -11,10 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labkit.text import fold
-from labkit.types import Chunk, Citation, Eligible, Evidence, Hit, Proposal, Reason, Refused
+from labkit.types import (
+    MAX_EVIDENCE,
+    MIN_QUOTE,
+    Chunk,
+    Citation,
+    Eligible,
+    Evidence,
+    Hit,
+    Proposal,
+    Reason,
+    Refused,
+)
 
-MIN_QUOTE = 20  # characters after trimming: shorter ones are found by chance
-MAX_EVIDENCE = 3
 MAX_SHOWN = 1000  # characters of a refused quotation that its refusal repeats
 
 

@@ -41,7 +41,7 @@ class StrictSearch:
         eligible = self.admission(viewer, as_of)
         ranked = rank_strict(question, self.dense(question, eligible), self.threshold, self.k)
         refusal = self._unknown_product(question, eligible) if ranked else None
-        if refusal is None and not any(not hit.dropped for hit in ranked):
+        if refusal is None and all(hit.dropped for hit in ranked):
             refusal = strict_refusal(ranked, self.threshold)
         return Retrieval(
             question,

@@ -225,6 +225,10 @@ class Retrieval:
         return self.ranked[:3]
 
 
+MIN_QUOTE = 20  # characters of a quotation after trimming: shorter ones are found by chance
+MAX_EVIDENCE = 3  # citations in one proposal
+
+
 @dataclass(frozen=True, slots=True)
 class Citation:
     """One piece of evidence as a generator proposes it: nothing in it has been checked."""

@@ -116,7 +116,7 @@ class BenchSearch:
         chunks = [c for c in self._chunks() if eligible.admits(c.meta)]
         ranked = self._ranked(question, chunks)
         refusal = None
-        if not any(not hit.dropped for hit in ranked):
+        if all(hit.dropped for hit in ranked):
             reason = Reason.BELOW_THRESHOLD if chunks else Reason.NOTHING_ELIGIBLE
             refusal = Refused(reason, "No passage was kept for this question.")
         detail = {"policy": "workbench", "threshold": self.lab.threshold}

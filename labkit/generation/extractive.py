@@ -14,11 +14,9 @@ from itertools import chain
 from math import log
 
 from labkit.text import fold, is_code, sentences, significant_terms
-from labkit.types import Chunk, Citation, Hit, Proposal
+from labkit.types import MAX_EVIDENCE, MIN_QUOTE, Chunk, Citation, Hit, Proposal
 
 MIN_COVERAGE = 0.45  # share of the question's weight that a sentence must mention
-MAX_EVIDENCE = 3
-MIN_QUOTE = 20
 
 _EXCEPTION = re.compile(
     r"\b(?:except|exceptions?|unless|however|excluding|excluded|but not|only if|instead|even if|"

@@ -13,7 +13,7 @@ from labkit.classroom.exercise import Arguments, Case, Exercise, Function, cases
 from labkit.classroom.exercises.stage06 import metadata_of
 from labkit.classroom.plain import to_plain
 from labkit.generation.prompt import SYSTEM
-from labkit.types import Chunk, Citation, Eligible, Hit, Proposal, Refused
+from labkit.types import MAX_EVIDENCE, MIN_QUOTE, Chunk, Citation, Eligible, Hit, Proposal, Refused
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -405,7 +405,7 @@ def _stands(citation: PlainCitation, passages: Passages) -> bool:
 
 
 def _long(citation: PlainCitation) -> bool:
-    return len(citation["quote"].strip()) >= gate.MIN_QUOTE
+    return len(citation["quote"].strip()) >= MIN_QUOTE
 
 
 def _retrieved(citation: PlainCitation, passages: Passages) -> bool:
@@ -430,7 +430,7 @@ def _decide(
     passages: Passages,
     fault: Callable[[PlainCitation, Passages], str] = _fault,
     least: int = 1,
-    most: int = gate.MAX_EVIDENCE,
+    most: int = MAX_EVIDENCE,
 ) -> Decision:
     """The gate by the given rules."""
     if not proposal["can_answer"]:
@@ -518,7 +518,7 @@ def length_before_trimming(proposal: PlainProposal, passages: Passages) -> Decis
     return _decide(
         proposal,
         passages,
-        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"]) >= gate.MIN_QUOTE),
+        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"]) >= MIN_QUOTE),
     )
 
 
@@ -527,7 +527,7 @@ def exactly_twenty_refused(proposal: PlainProposal, passages: Passages) -> Decis
     return _decide(
         proposal,
         passages,
-        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"].strip()) > gate.MIN_QUOTE),
+        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"].strip()) > MIN_QUOTE),
     )
 
 
@@ -540,14 +540,14 @@ def bad_ones_dropped(proposal: PlainProposal, passages: Passages) -> Decision:
     """Good citations are kept although one is bad: an answer minus a part is another answer."""
     decision = _decide(proposal, passages)
     good = [c for c in proposal["evidence"] if not _fault(c, passages)]
-    counted = proposal["can_answer"] and len(proposal["evidence"]) <= gate.MAX_EVIDENCE
+    counted = proposal["can_answer"] and len(proposal["evidence"]) <= MAX_EVIDENCE
     return {"accepted": good} if counted and good else decision
 
 
 def only_first_checked(proposal: PlainProposal, passages: Passages) -> Decision:
     """Only the first citation is checked: your loop returns before it comes to the second."""
     decision = _decide({**proposal, "evidence": proposal["evidence"][:1]}, passages)
-    too_many = len(proposal["evidence"]) > gate.MAX_EVIDENCE
+    too_many = len(proposal["evidence"]) > MAX_EVIDENCE
     if too_many or "refused" in decision:
         return _decide(proposal, passages)
     return {"accepted": proposal["evidence"]}
@@ -754,7 +754,7 @@ def check_evidence(proposal: dict, passages: dict[str, str]) -> dict:
 def check_cell(citation: PlainCitation, passages: Passages) -> Decision:
     name, quote = citation["chunk_id"], citation["quote"]
     rows = _rows_with(quote, passages.get(name, ""))
-    if len(quote.strip()) < gate.MIN_QUOTE and quote and len(rows) == 1:
+    if len(quote.strip()) < MIN_QUOTE and quote and len(rows) == 1:
         quote = rows[0]
     return check_evidence(_propose(_cite(name, quote)), passages)
 
@@ -772,7 +772,7 @@ def _rows_with(cell: str, text: str) -> list[str]:
 
 
 def _is_short(citation: PlainCitation) -> bool:
-    return len(citation["quote"].strip()) < gate.MIN_QUOTE
+    return len(citation["quote"].strip()) < MIN_QUOTE
 
 
 def cell_alone_accepted(citation: PlainCitation, passages: Passages) -> Decision:
