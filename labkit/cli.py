@@ -309,8 +309,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _progress() -> Progress:
     """A bar for a person who watches; nothing in a file or a pipe."""
-    console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
+    return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
 
 
 def _day(as_of: datetime | None) -> date:

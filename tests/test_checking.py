@@ -24,7 +24,7 @@ from labkit.classroom import checking
 from labkit.classroom.checking import Outcome, Ran, Result, check_function
 from labkit.classroom.exercise import Arguments, Case, Exercise, Function, cases, mistakes
 from labkit.classroom.exercises import ALL
-from labkit.classroom.plain import NotPlainError, same, to_plain
+from labkit.classroom.inside.plain import NotPlainError, same, to_plain
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

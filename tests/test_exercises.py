@@ -17,7 +17,7 @@ from labkit.classroom import checking
 from labkit.classroom.checking import Outcome, Ran, check_function, run_reference
 from labkit.classroom.exercise import NOT_YET, Arguments, Exercise, Function, Mistake
 from labkit.classroom.exercises import ALL, exercise_named
-from labkit.classroom.plain import same, to_plain
+from labkit.classroom.inside.plain import same, to_plain
 
 PROMISED = """
     normalise_text parse_front_matter fingerprint chunk_text chunk_offsets cosine top_k

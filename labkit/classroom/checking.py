@@ -1,4 +1,4 @@
-"""Checking a function against an exercise: seven outcomes, and a message that teaches.
+"""Checking a function against an exercise: an outcome, and a message that teaches.
 
 The order is the order of usefulness to a learner: a mistake that is recognised is named before a
 failing input is shown, and the failing input shown is the smallest that Hypothesis finds.
@@ -12,15 +12,15 @@ import io
 import linecache
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 from labkit.classroom.exercise import Arguments, Exercise, Function, Mistake
+from labkit.classroom.inside.plain import NotPlainError, same, to_plain
 from labkit.classroom.limits import TooSlowError, call_with_limit, raised_inside
-from labkit.classroom.plain import NotPlainError, same, to_plain
 
 PROBES = 12  # hidden cases tried in a lesson, beside the public ones
 LESSON_SEED = 0
@@ -41,6 +41,7 @@ class Outcome(StrEnum):
     TOO_SLOW = "too slow"
     DELEGATED = "delegated"
     RIGHT = "right"
+    DIED = "ended the process"  # a grader's alone: in a lesson, the kernel would have ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class _Learner:
         watch = _Watch(self.exercise)
         try:
             value = call_with_limit(
-                lambda: self.exercise.harness(self.function, given), self.exercise.seconds, watch
+                lambda: self.exercise.run(self.function, given), self.exercise.seconds, watch
             )
             ran = Ran(to_plain(value))
         except NotImplementedError:
@@ -172,7 +173,7 @@ class _Learner:
 
     def fails(self, arguments: Arguments) -> bool:
         ran, expected = self.run(arguments), run_reference(self.exercise, arguments)
-        return not _agree(ran, expected) or repr(arguments) in self._mutated
+        return not agree(ran, expected) or repr(arguments) in self._mutated
 
     def fails_in_a_search(self, arguments: Arguments) -> bool:
         if self.run(arguments).raised == TOO_SLOW:
@@ -246,37 +247,47 @@ class _Watch:
                 self.delegated = name
 
 
-def _recognise(
-    exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
+def recognise(
+    mistakes: Sequence[Mistake],
+    expected: Behaviour,
+    behaviour: Behaviour,
+    run: Callable[[Mistake, int], Ran],
 ) -> Mistake | None:
     """The known mistake that behaves just like the learner's function on every probe, or at least
-    on all those that are legal: whoever also forgot to refuse bad input gets its sentence too."""
-    legal = [probe for probe in probes if not run_reference(exercise, probe).raised]
-    return _mistake_on(exercise, learner, probes) or _mistake_on(exercise, learner, legal)
+    on all those that are legal: whoever also forgot to refuse bad input gets its sentence too.
 
-
-def _mistake_on(
-    exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
-) -> Mistake | None:
-    behaviour: Behaviour = [learner.run(probe) for probe in probes]
-    expected = [run_reference(exercise, probe) for probe in probes]
-    for mistake in exercise.mistakes:
-        theirs = (
-            _run_mistake(exercise, mistake, probe, ran)
-            for probe, ran in zip(probes, behaviour, strict=True)
-        )
-        if _all_agree(behaviour, theirs) and not _all_agree(behaviour, iter(expected)):
-            return mistake
+    `run(mistake, number)` says what a mistake does on the probe of that number.
+    """
+    legal = [number for number, right in enumerate(expected) if not right.raised]
+    for numbers in (range(len(expected)), legal):
+        if all(agree(behaviour[number], expected[number]) for number in numbers):
+            continue
+        for mistake in mistakes:
+            if all(agree(behaviour[number], run(mistake, number)) for number in numbers):
+                return mistake
     return None
 
 
-def _run_mistake(exercise: Exercise, mistake: Mistake, arguments: Arguments, ran: Ran) -> Ran:
-    """What a known mistake does; one that hangs is only tried where the learner's hung too."""
+def _recognise(
+    exercise: Exercise, learner: _Learner, probes: Sequence[Arguments]
+) -> Mistake | None:
+    behaviour = [learner.run(probe) for probe in probes]
+
+    def run(mistake: Mistake, number: int) -> Ran:
+        return run_mistake(exercise, mistake, probes[number], behaviour[number])
+
+    expected = [run_reference(exercise, probe) for probe in probes]
+    return recognise(exercise.mistakes, expected, behaviour, run)
+
+
+def run_mistake(exercise: Exercise, mistake: Mistake, arguments: Arguments, ran: Ran) -> Ran:
+    """What a known mistake does where the learner's function did `ran`; one that hangs is
+    waited for a moment only."""
     if not mistake.hangs:
         return _run_trusted(exercise, mistake.function, arguments)
     try:
         value = call_with_limit(
-            lambda: exercise.harness(mistake.function, copy.deepcopy(arguments)),
+            lambda: exercise.run(mistake.function, copy.deepcopy(arguments)),
             0.2 if ran.raised == TOO_SLOW else 0.5,
         )
         return Ran(to_plain(value))
@@ -289,19 +300,16 @@ def _run_mistake(exercise: Exercise, mistake: Mistake, arguments: Arguments, ran
 def _run_trusted(exercise: Exercise, function: Function, arguments: Arguments) -> Ran:
     """A call of our own code: no thread, no limit."""
     try:
-        return Ran(to_plain(exercise.harness(function, copy.deepcopy(arguments))))
+        return Ran(to_plain(exercise.run(function, copy.deepcopy(arguments))))
     except _INTERRUPTIONS:
         raise
     except Exception as error:
         return Ran(raised=type(error).__name__)
 
 
-def _agree(left: Ran, right: Ran) -> bool:
+def agree(left: Ran, right: Ran) -> bool:
+    """Did two calls come to the same?"""
     return left.raised == right.raised and same(left.value, right.value)
-
-
-def _all_agree(left: Iterable[Ran], right: Iterator[Ran]) -> bool:
-    return all(_agree(a, b) for a, b in zip(left, right, strict=True))
 
 
 def _unchanged(given: Arguments, arguments: Arguments) -> bool:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from labkit.classroom.exercises import ALL
+from labkit.classroom.grading.commands import grade, regrade
 from labkit.classroom.learner import check as check_function
 from labkit.classroom.learner import hint as next_hint
 from labkit.classroom.learner import progress as show_progress
@@ -28,9 +29,8 @@ WRONG = 3
 
 def register(app: typer.Typer) -> None:
     """Add the classroom's commands to an app."""
-    for command in (exercises, check, hint, progress, reset):
+    for command in (exercises, check, hint, progress, reset, release, grade, regrade):
         app.command()(command)
-    app.command()(release)
     app.command("new-lesson")(new_lesson)
     app.command("run-lesson")(run_lesson)
     app.command("check-lesson")(check_lesson)

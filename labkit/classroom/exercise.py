@@ -7,8 +7,9 @@ learner's code can run elsewhere and what it returns can be compared without tru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -54,9 +55,15 @@ class Exercise:
     `reference` is labkit's own function on plain data. `hidden` makes cases from a seeded Random.
     `strategy` describes all legal inputs to Hypothesis, which shrinks a failing one. `off_limits`
     names the modules whose use means that the learner only called labkit's solution. `answer` is
-    the body of a model solution, indented, that stands on its own. `harness` runs a function on
-    one input; scenarios (a file, a failure half-way) have one of their own, and say in `written`
-    how such a call reads.
+    the body of a model solution, indented, that stands on its own.
+
+    `harness` turns one input into calls of the function and into a finding; a grader runs it apart
+    from the learner's code. `scenario` is what the function meets where it runs (a file, a failure
+    half-way), one of `labkit.classroom.inside.scenarios`; `written` then says how a call reads.
+
+    A grader's sandbox knows no labkit. `packages` names what can be imported there beside Python's
+    own and numpy. `lends` maps dotted names of labkit that may be used all the same to the ids of
+    the exercises whose model solutions stand in for them.
     """
 
     id: str
@@ -77,6 +84,9 @@ class Exercise:
     core: bool = False
     transfer: bool = False
     harness: Harness = call
+    scenario: Function | None = None
+    packages: tuple[str, ...] = ()
+    lends: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 2.0
     written: Callable[[Arguments], str] | None = None
 
@@ -86,14 +96,23 @@ class Exercise:
         definition = self.starter[self.starter.index("def ") :]
         return definition[: definition.index(":\n") + 1]
 
+    def run(self, function: Function, arguments: Arguments) -> Any:
+        """What a function does with one input, here and now."""
+        if self.scenario is not None:
+            function = partial(self.scenario, function)
+        return self.harness(function, arguments)
+
     def call_written(self, arguments: Arguments) -> str:
         """The call with these arguments, as a learner would write it."""
         if self.written is not None:
             return self.written(arguments)
         return f"{self.id}({', '.join(map(repr, arguments))})"
 
-    def hidden_cases(self, seed: int) -> list[Arguments]:
-        return list(self.hidden(Random(f"{self.id}-{seed}")))  # noqa: S311 - no secret
+    def hidden_cases(self, seed: int | str) -> list[Arguments]:
+        """The cases that this seed makes, none of them public; who grades keeps the seed secret."""
+        public = {repr(case.arguments) for case in self.cases}
+        made = self.hidden(Random(f"{self.id}-{seed}"))  # noqa: S311 - the seed is the secret
+        return [arguments for arguments in made if repr(arguments) not in public]
 
     @property
     def solution(self) -> str:

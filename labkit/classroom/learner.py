@@ -12,7 +12,7 @@ from typing import Any
 from labkit.classroom.checking import Result, check_function
 from labkit.classroom.exercise import Exercise, Function
 from labkit.classroom.exercises import ALL, exercise_named
-from labkit.classroom.plain import same, to_plain
+from labkit.classroom.inside.plain import same, to_plain
 from labkit.classroom.progress import Progress
 from labkit.classroom.quizzes import QUIZZES, Question
 from labkit.classroom.show import Line, Message, result_message

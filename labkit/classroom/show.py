@@ -20,6 +20,7 @@ _NEXT = {
     Outcome.CRASHED: "Look at that line with this input in mind.",
     Outcome.TOO_SLOW: "Ask what makes your loop end, and whether it does for this input.",
     Outcome.DELEGATED: "The point is to build it: start from the task.",
+    Outcome.DIED: "Your code ended Python itself, or needed more memory than there was.",
     Outcome.RIGHT: "",
 }
 _COLOURS = {Outcome.RIGHT: "#2f7d3b", Outcome.NOT_ATTEMPTED: "#616e7c"}

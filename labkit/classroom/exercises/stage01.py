@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from labkit.classroom.exercise import Arguments, Case, Exercise, Function, cases, mistakes
-from labkit.classroom.plain import same, to_plain
+from labkit.classroom.inside.plain import same, to_plain
 from labkit.documents import check_metadata, corpus_hash, split_front_matter
 from labkit.documents.front_matter import load_yaml
 from labkit.text import normalise
@@ -363,7 +363,8 @@ def _hidden_files(random: Random) -> Iterator[Arguments]:
     yield (_file({"canonical": '"no"'}, "Text.\n"),)
     yield (_file({"scope": None}, "---\n"),)
     yield (_file({"audience": "all"}, "Text.\n"),)
-    for _ in range(22):
+    yield (_file({"version": "2.40"}, "Text.\n"),)
+    for _ in range(21):
         changes, body = random.choice(_CHANGES), random.choice(_BODIES)
         name = f"doc-{random.randint(1, 99)}"
         yield (_file({"id": name, **changes}, body, random.randrange(8)),)
@@ -475,6 +476,7 @@ def parse_front_matter(text: str) -> dict[str, object]:
     return {"fields": fields, "body_start": sum(map(len, lines[: closing + 1]))}
 """,
     harness=_refusal_named,
+    packages=("yaml",),
     core=True,
     points=8,
     minutes=30,

@@ -274,7 +274,7 @@ def _hidden_sentences(random: Random) -> Iterator[Arguments]:
         text = " ".join(random.choice(words) for _ in range(random.randint(0, 12)))
         yield text, [end for _, end in sentences(text)], random.randint(1, 12)
     for _ in range(5):  # two of four sentences fill the first window to its last character
-        text = " ".join("x" * random.randint(1, 4) + "." for _ in range(4))
+        text = " ".join("x" * random.randint(2, 5) + "." for _ in range(4))
         ends = [end for _, end in sentences(text.upper())]
         yield text, ends, ends[1]
     yield "abc.", [4], 0

@@ -362,6 +362,7 @@ def top_k(
         "labkit.scan",
         "labkit.classroom.exercises.stage03.top_k",
     ),
+    lends={"labkit.similarity.cosine": "cosine"},
     answer="""\
     import math
 

@@ -6,17 +6,15 @@ import json
 import pickle
 import sqlite3
 import struct
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.classroom.exercise import Arguments, Case, Exercise, Function, cases, mistakes
+from labkit.classroom.exercise import Arguments, Case, Exercise, cases, mistakes
+from labkit.classroom.inside.scenarios import opened, rebuilt
 from labkit.scan import check_vectors
 from labkit.store import manifest, rows
 from labkit.types import EmbedderIdentity, EmbeddingError, Manifest
@@ -215,7 +213,7 @@ def _hidden_blobs(random: Random) -> Iterator[Arguments]:
     for _ in range(24):
         count = random.randint(1, 6)
         blob = struct.pack(f"<{count}f", *(random.uniform(-2, 2) for _ in range(count)))
-        yield blob, random.choice([count, count, count, count + 1])
+        yield blob, random.choice([count] * 5 + [count + 1])
 
 
 def _any_blob() -> SearchStrategy[Arguments]:
@@ -296,7 +294,8 @@ def dimension_alone(index: Values, now: Values) -> Differences:
 
 def first_one_only(index: Values, now: Values) -> Differences:
     """You stop at the first difference: whoever must mend the index needs to see them all."""
-    return dict(list(manifest_differences(index, now).items())[:1])
+    found = manifest_differences(index, now)
+    return {name: found[name] for name in [name for name in _flat(index) if name in found][:1]}
 
 
 def nested_values_whole(index: Values, now: Values) -> Differences:
@@ -463,12 +462,6 @@ def manifest_differences(
 Embed = Callable[[str], bytes]
 
 _INSERT = "INSERT INTO passage VALUES (?, ?, ?)"
-_OLD = {"a": "old text of a", "old": "a text that is gone"}
-_SCHEMA = """
-    CREATE TABLE passage (id TEXT PRIMARY KEY, text TEXT NOT NULL, vector BLOB NOT NULL);
-    CREATE TABLE note (text TEXT NOT NULL);
-    INSERT INTO note VALUES ('keep me');
-"""
 
 
 def replace_index(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
@@ -581,130 +574,6 @@ def _embedded(texts: dict[str, str], embed: Embed) -> list[tuple[str, str, bytes
     return [(name, text, embed(text)) for name, text in texts.items()]
 
 
-class _Fault:
-    """Something that goes wrong once: `place` is embed or write, at the text of this number."""
-
-    def __init__(self, texts: Mapping[str, str], fault: list[Any] | None) -> None:
-        place, number, kind = fault or ["", 0, "OSError"]
-        self.place: str = place
-        self.text = list(texts.values())[number] if fault else None
-        known: dict[str, BaseException] = {
-            "OSError": OSError("the disk is full"),
-            "ConnectionError": ConnectionError("the embedding service does not answer"),
-            "KeyboardInterrupt": KeyboardInterrupt(),
-        }
-        self.error = known[kind]
-
-    def strike(self, place: str, *values: Any) -> None:
-        if place == self.place and self.text in values:
-            raise self.error
-
-
-class _Connection(sqlite3.Connection):
-    """A connection on which writing a certain text fails; all else is as usual."""
-
-    fault: _Fault
-
-    def execute(self, *arguments: Any) -> _Cursor:
-        return self.cursor().execute(*arguments)
-
-    def executemany(self, *arguments: Any) -> _Cursor:
-        return self.cursor().executemany(*arguments)
-
-    def cursor(self, *_: Any) -> _Cursor:  # type: ignore[override]
-        return super().cursor(_Cursor)
-
-
-class _Cursor(sqlite3.Cursor):
-    connection: _Connection
-
-    def execute(self, sql: str, parameters: Any = ()) -> _Cursor:
-        self.connection.fault.strike("write", *_bound(parameters))
-        return super().execute(sql, parameters)
-
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> _Cursor:
-        return super().executemany(sql, self._watched(parameters))
-
-    def _watched(self, parameters: Iterable[Any]) -> Iterator[Any]:
-        for row in parameters:
-            self.connection.fault.strike("write", *_bound(row))
-            yield row
-
-
-def _bound(parameters: Any) -> Iterable[Any]:
-    values: Iterable[Any] = parameters.values() if isinstance(parameters, dict) else parameters
-    return values
-
-
-def _rebuilt(function: Function, arguments: Arguments) -> Any:
-    """The harness: a real file with an old index, a fault on the way, and a second look at it."""
-    texts, wrong = arguments
-    fault = _Fault(texts, wrong)
-    locked: list[bool] = []
-
-    def embed(text: str) -> bytes:
-        locked.append(_locked(path))
-        fault.strike("embed", text)
-        return text[::-1].encode()
-
-    with _file(_SCHEMA) as path, closing(sqlite3.connect(path, factory=_Connection)) as connection:
-        connection.fault = _Fault({}, None)
-        connection.execute("PRAGMA synchronous = OFF")
-        with connection:
-            connection.executemany(_INSERT, [(n, text, b"old") for n, text in _OLD.items()])
-        connection.fault = fault
-        raised = ""
-        try:
-            function(connection, texts, embed)
-        except BaseException as error:
-            if error is not fault.error:
-                raise
-            raised = type(error).__name__
-        return {
-            "raised": raised,
-            "rows": _seen(path, "SELECT * FROM passage ORDER BY id"),
-            "note": _seen(path, "SELECT text FROM note"),
-            "locked while embedding": any(locked),
-            "connection": _state(connection),
-        }
-
-
-@contextmanager
-def _file(script: str) -> Iterator[str]:
-    """A SQLite file in a folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder, "index.db"))
-        with closing(sqlite3.connect(path)) as connection:
-            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN; {script}; COMMIT")
-        yield path
-
-
-def _seen(path: str, query: str) -> Any:
-    """What somebody else sees in the file."""
-    with closing(sqlite3.connect(path, timeout=0)) as second:
-        try:
-            return second.execute(query).fetchall()
-        except sqlite3.OperationalError as error:
-            return str(error)
-
-
-def _locked(path: str) -> bool:
-    """Is somebody else kept from writing right now?"""
-    with closing(sqlite3.connect(path, timeout=0)) as second:
-        try:
-            second.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            return True
-        return False
-
-
-def _state(connection: sqlite3.Connection) -> str:
-    try:
-        return "a transaction is still open" if connection.in_transaction else "ready"
-    except sqlite3.ProgrammingError:
-        return "closed"
-
-
 def _trouble(fault: list[Any] | None) -> str:
     if fault is None:
         return "nothing goes wrong"
@@ -813,7 +682,7 @@ def replace_index(
         connection.execute("DELETE FROM passage")
         connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)
 """,
-    harness=_rebuilt,
+    scenario=rebuilt,
     written=lambda arguments: (
         f"replace_index(connection, {arguments[0]}, embed), {_trouble(arguments[1])}"
     ),
@@ -899,28 +768,6 @@ def one_step_only(connection: sqlite3.Connection, migrations: list[str]) -> int:
 def _version(connection: sqlite3.Connection) -> int:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     return int(found)
-
-
-def _opened(function: Function, arguments: Arguments) -> Any:
-    """The harness: a real file of some schema version, and a second look at it."""
-    found, migrations = arguments
-    made = migrations[:found]
-    made += ["CREATE TABLE later (a)"] * (found > len(migrations))
-    script = ";".join([*made, f"PRAGMA user_version = {found}"])
-    with _file(script) as path, closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        returned, raised = None, ""
-        try:
-            returned = function(connection, migrations)
-        except (ValueError, sqlite3.Error) as error:
-            raised = type(error).__name__
-        return {
-            "returned": returned,
-            "raised": raised,
-            "user_version": _seen(path, "PRAGMA user_version"),
-            "tables": _seen(path, "SELECT name FROM sqlite_master WHERE sql > '' ORDER BY name"),
-            "connection": _state(connection),
-        }
 
 
 _STEPS = (
@@ -1026,7 +873,7 @@ def open_index(connection: sqlite3.Connection, migrations: list[str]) -> int:
         connection.execute(f"PRAGMA user_version = {known}")
     return known
 """,
-    harness=_opened,
+    scenario=opened,
     written=lambda arguments: f"open_index(connection to a file at {arguments[0]}, {arguments[1]})",
     transfer=True,
     points=6,

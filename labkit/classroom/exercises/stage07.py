@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from labkit import gate, generation
 from labkit.classroom.exercise import Arguments, Case, Exercise, Function, cases, mistakes
 from labkit.classroom.exercises.stage06 import metadata_of
-from labkit.classroom.plain import to_plain
+from labkit.classroom.inside.plain import to_plain
 from labkit.generation.prompt import SYSTEM
 from labkit.types import MAX_EVIDENCE, MIN_QUOTE, Chunk, Citation, Eligible, Hit, Proposal, Refused
 

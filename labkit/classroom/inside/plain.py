@@ -5,11 +5,10 @@ Only exact types of Python's own pass. A learner's class with an `__eq__` of its
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from math import isclose, isnan
 from typing import Any
-
-import numpy as np
 
 _SCALARS = (bool, int, float, str, bytes, type(None))
 _LISTS = (list, tuple, deque)
@@ -32,8 +31,8 @@ def to_plain(value: Any, depth: int = 0) -> Any:
         raise NotPlainError("it holds a number of hundreds of digits")
     if kind in _SCALARS:
         return value
-    if isinstance(value, np.generic | np.ndarray) and kind.__module__ == "numpy":
-        return to_plain(value.tolist(), depth)
+    if _is_numpy(value):
+        return to_plain(value.tolist(), depth + 1)
     if kind is bytearray:
         return bytes(value)
     if kind in _LISTS:
@@ -43,6 +42,14 @@ def to_plain(value: Any, depth: int = 0) -> Any:
     if kind in _DICTIONARIES:
         return {_key(key): to_plain(item, depth + 1) for key, item in dict.items(value)}
     raise NotPlainError(f"it holds a value of type {kind.__name__}")
+
+
+def _is_numpy(value: Any) -> bool:
+    """Is it an array or a number of numpy's own? Nothing is, where nobody imported numpy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(value).__module__ != "numpy":
+        return False
+    return isinstance(value, numpy.generic | numpy.ndarray)
 
 
 def _key(key: Any) -> Any:

@@ -1,0 +1,24 @@
+"""The two files in which a student reads about one assignment."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from labkit.classroom.grading.names import file_name
+from labkit.classroom.grading.reports.feedback_content import feedback
+from labkit.classroom.grading.reports.feedback_html import as_html
+from labkit.classroom.grading.reports.feedback_markdown import as_markdown
+from labkit.classroom.grading.reports.writing import write_whole
+from labkit.classroom.grading.types import Graded
+
+
+def write_feedback(one: Graded, folder: Path) -> tuple[Path, Path]:
+    """Write `STUDENT/ASSIGNMENT.html` and `.md` below `folder`; the two say the same."""
+    said, page = feedback(one), folder / feedback_name(one)
+    text = page.with_name(f"{file_name(one.assignment)}.md")
+    return write_whole(page, as_html(said)), write_whole(text, as_markdown(said))
+
+
+def feedback_name(one: Graded) -> PurePosixPath:
+    """Where the page of a result stands below the folder of feedback."""
+    return PurePosixPath(one.folder or file_name(one.student), f"{file_name(one.assignment)}.html")

@@ -1,0 +1,1 @@
+"""Running a learner's code where it can do no harm."""

@@ -1,0 +1,1 @@
+"""Finding submissions and reading them, without running anything."""

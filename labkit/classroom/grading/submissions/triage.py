@@ -1,0 +1,51 @@
+"""Reading a submission without running any of it: what will run, and what was found on the way.
+
+Learners copy cells, retype them as text, write an answer elsewhere, merge it with its test. A
+notebook run from top to bottom still has one answer for each exercise; triage finds that one.
+"""
+
+from __future__ import annotations
+
+from labkit.classroom.exercises import ALL
+from labkit.classroom.grading.submissions.answers import Answer
+from labkit.classroom.grading.submissions.look import look_at
+from labkit.classroom.grading.submissions.reading import read_file
+from labkit.classroom.grading.submissions.released import ASSIGNMENTS
+from labkit.classroom.grading.types import Cell, Finding, Kind, Submission, Triaged
+
+MAX_FINDINGS = 200
+_UNREAD = (Kind.TOO_LARGE, Kind.UNREADABLE, Kind.NO_NOTEBOOK)
+
+
+def triage(submission: Submission) -> Triaged:
+    """What of a submission will run, in its order, and what was found. Runs and raises nothing.
+
+    The findings are those of the reading; the submission keeps its own.
+    """
+    if not submission.content and any(f.kind in _UNREAD for f in submission.findings):
+        return Triaged()
+    file = read_file(submission.name, submission.content)
+    stage = ASSIGNMENTS.get(submission.assignment)
+    exercises = [exercise.id for exercise in ALL.values() if exercise.stage == stage]
+    looks = [look_at(cell, set(exercises)) for cell in file.cells]
+    findings = list(file.findings)
+    if file.cells:
+        for exercise in exercises:
+            findings += Answer(exercise, looks, notebook=file.notebook).find()
+    for look in looks:
+        findings += look.findings if look.runs else []
+    cells = [
+        Cell(look.number, look.source, tuple(look.answers))
+        for look in looks
+        if look.runs and look.parses and look.source.strip()
+    ]
+    return Triaged(tuple(cells), _bounded(findings))
+
+
+def _bounded(findings: list[Finding]) -> tuple[Finding, ...]:
+    """In the order of the file, those of the file as a whole first, and no endless list."""
+    ordered = sorted(findings, key=lambda finding: (finding.cell, finding.line))
+    if len(ordered) > MAX_FINDINGS:
+        more = f"There are {len(ordered) - MAX_FINDINGS} more findings; they are not listed."
+        ordered = [*ordered[:MAX_FINDINGS], Finding(Kind.TOO_LARGE, more)]
+    return tuple(ordered)
