@@ -19,6 +19,7 @@ BENCHMARKS = {
     "bm25": "bm25_query",
     "ask": "warm_answer",
     "import": "import_time",
+    "grade": "grading_a_class",
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from labkit.classroom.checking import TOO_SLOW, Outcome
+from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.reports.feedback import feedback_name, write_feedback
 from labkit.classroom.grading.reports.feedback_content import IN_WORDS, clean, feedback
@@ -22,7 +22,6 @@ from labkit.classroom.grading.reports.feedback_html import as_html
 from labkit.classroom.grading.reports.feedback_markdown import as_markdown
 from labkit.classroom.grading.reports.feedback_markdown import code as code_span
 from labkit.classroom.grading.reports.page import page
-from labkit.classroom.grading.running.session import DIED
 from labkit.classroom.grading.types import (
     CaseVerdict,
     ExerciseMark,

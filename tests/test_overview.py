@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labkit.classroom.checking import TOO_SLOW, Outcome
+from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.grading.reports.chart import score_chart
 from labkit.classroom.grading.reports.feedback import write_feedback
 from labkit.classroom.grading.reports.overview import FEEDBACK, write_overview
@@ -27,7 +27,6 @@ from labkit.classroom.grading.reports.tally import (
     reasons_to_look,
     score_counts,
 )
-from labkit.classroom.grading.running.session import DIED
 from labkit.classroom.grading.types import (
     CaseVerdict,
     ExerciseMark,

@@ -27,7 +27,14 @@ LESSON_SEED = 0
 EXAMPLES = 150
 TOO_SLOW = "TooSlow"
 NOT_PLAIN = "NotPlain"
-_NO_RESULT = {TOO_SLOW: "no result in time", NOT_PLAIN: "no plain data"}
+DIED = "Died"  # these two where a worker ran the function: its process ended, or nobody asked it
+NOT_RUN = "NotRun"
+_NO_RESULT = {
+    TOO_SLOW: "no result in time",
+    NOT_PLAIN: "no plain data",
+    DIED: "ended the process",
+    NOT_RUN: "not run any more",
+}
 _MODEL_SOLUTION = "labkit.classroom.exercise.Exercise.solution"
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from labkit.classroom.checking import NOT_PLAIN, TOO_SLOW, Outcome, Ran, agree
+from labkit.classroom.checking import DIED, NOT_PLAIN, NOT_RUN, TOO_SLOW, Outcome, Ran, agree
 from labkit.classroom.exercise import Exercise
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.answer_key import AnswerKey, KeyCase, score
 from labkit.classroom.grading.running.sandbox import Sandbox
-from labkit.classroom.grading.running.session import DIED, GivenUpError, Place, Said, Session
+from labkit.classroom.grading.running.session import GivenUpError, Place, Said, Session
 from labkit.classroom.grading.types import (
     CaseVerdict,
     Cell,
@@ -22,12 +22,11 @@ from labkit.classroom.grading.types import (
     Submission,
     Triaged,
 )
-from labkit.classroom.inside.plain import short
 from labkit.classroom.release import assignment_name
-from labkit.classroom.show import visible
+from labkit.classroom.show import short_run, visible
 
 _NOT_IMPLEMENTED = "NotImplementedError"
-_NOT_RUN = Said(Ran(raised="NotRun"))
+_NOT_RUN = Said(Ran(raised=NOT_RUN))
 
 
 def exercises_of(assignment: str) -> list[Exercise]:
@@ -178,9 +177,9 @@ def _verdict(exercise: Exercise, case: KeyCase, said: Said) -> CaseVerdict:
     shown = {}
     if case.group is Group.EXAMPLES and not passed:
         shown = {
-            "call": short(visible(exercise.call_written(case.arguments)), 320),
-            "expected": short(visible(str(case.expected))),
-            "got": short(visible(str(said.ran))) + (", and changes its input" * said.changed),
+            "call": short_run(visible(exercise.call_written(case.arguments)), 320),
+            "expected": short_run(visible(str(case.expected))),
+            "got": short_run(visible(str(said.ran))) + ", and changes its input" * said.changed,
         }
     return CaseVerdict(case.group, passed, said.ran.raised, shown)
 
@@ -190,7 +189,7 @@ def _outcome(said: Said, case: KeyCase) -> Outcome:
     raised = said.ran.raised
     if raised == TOO_SLOW:
         return Outcome.TOO_SLOW
-    if raised in (DIED, _NOT_RUN.ran.raised):
+    if raised in (DIED, NOT_RUN):
         return Outcome.DIED
     if raised and raised != NOT_PLAIN and not case.expected.raised:
         return Outcome.CRASHED
@@ -202,7 +201,7 @@ def _message(said: Said, *, public: bool) -> str:
     raised = said.ran.raised
     if raised == TOO_SLOW:
         return "One input had no result in time."
-    if raised in (DIED, _NOT_RUN.ran.raised):
+    if raised in (DIED, NOT_RUN):
         return (
             "On one input the process ended: no memory left, an exit, or a crash of Python itself."
         )

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labkit.classroom.checking import TOO_SLOW, Outcome
+from labkit.classroom.checking import DIED, NOT_RUN, TOO_SLOW, Outcome
 from labkit.classroom.exercise import Exercise
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.names import shown
-from labkit.classroom.grading.running.session import DIED
 from labkit.classroom.grading.types import CaseVerdict, ExerciseMark, Finding, Graded, Group
 from labkit.classroom.show import short_run, visible
 
@@ -50,7 +49,11 @@ _REFUSALS_LEFT = (
     "error each of them should raise."
 )
 _NO_CASES = (Outcome.RIGHT, Outcome.NOT_ATTEMPTED, Outcome.DELEGATED)  # whose counts say nothing
-_ENDED = {TOO_SLOW: "no result in time", DIED: "ended the process"}
+_ENDED = {
+    TOO_SLOW: "no result in time",
+    DIED: "ended the process",
+    NOT_RUN: "not run any more",
+}
 
 
 @dataclass(frozen=True, slots=True)

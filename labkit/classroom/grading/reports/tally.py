@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labkit.classroom.checking import TOO_SLOW, Outcome
-from labkit.classroom.grading.running.session import DIED
+from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.grading.types import Finding, Graded, Kind
 
 RANGES = ("0–19 %", "20–39 %", "40–59 %", "60–79 %", "80–99 %", "100 %")

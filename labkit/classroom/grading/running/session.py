@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from labkit.classroom.checking import NOT_PLAIN, TOO_SLOW, Ran
+from labkit.classroom.checking import DIED, NOT_PLAIN, TOO_SLOW, Ran
 from labkit.classroom.exercise import Arguments, Exercise
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.running.sandbox import Sandbox
@@ -16,7 +16,6 @@ from labkit.classroom.grading.running.worker import Worker, WorkerDiedError, Wor
 from labkit.classroom.grading.types import Cell, Finding, Kind
 from labkit.classroom.inside.plain import NotPlainError, to_plain
 
-DIED = "Died"
 CELL_SECONDS = 5.0  # for one statement outside any function
 PATIENCE = 2.0  # times an exercise's own limit: a grading machine is busier than a learner's
 MAX_REPLACED = 2  # workers that a submission may use up on one exercise, beside the first
