@@ -112,8 +112,12 @@ def test_a_mistake_is_caught_by_its_own_sentence(exercise: Exercise, mistake: Mi
 
 
 @each_exercise
-@pytest.mark.parametrize("seed", range(3))
-def test_every_mistake_fails_hidden_cases_whatever_the_seed(exercise: Exercise, seed: int) -> None:
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(f"secret {n}", marks=pytest.mark.slow) for n in range(20))]
+)
+def test_every_mistake_fails_hidden_cases_whatever_the_seed(
+    exercise: Exercise, seed: int | str
+) -> None:
     """Else a grader that draws another seed would give it full marks."""
     hidden = exercise.hidden_cases(seed)
     expected = [run_reference(exercise, arguments) for arguments in hidden]
@@ -143,10 +147,12 @@ def test_the_model_solution_passes_every_hidden_case(exercise: Exercise) -> None
 
 
 @each_exercise
-def test_hidden_cases_are_others_than_the_public_ones(exercise: Exercise) -> None:
+def test_every_seed_makes_cases_that_are_not_public(exercise: Exercise) -> None:
     public = {repr(case.arguments) for case in exercise.cases}
-    for seed in range(3):
-        assert not public.intersection(map(repr, exercise.hidden_cases(seed)))
+    for seed in range(100):
+        hidden = exercise.hidden_cases(f"secret {seed}")
+        assert len(hidden) >= 18
+        assert not public.intersection(map(repr, hidden))
 
 
 @each_exercise
