@@ -303,7 +303,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         )
         return OUR_FAULT
     if code == INTERRUPTED:  # typer, too, turns Ctrl-C into this code
-        typer.echo("labkit: interrupted; the index is as it was.", err=True)
+        typer.echo("labkit: interrupted; nothing is half done.", err=True)
     return code
 
 

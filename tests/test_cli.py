@@ -627,7 +627,7 @@ def test_an_interrupted_rebuild_is_exit_130_and_leaves_the_index(
     monkeypatch.setattr(SqliteStore, "replace_all", interrupted)
     code, out, err = folder.run("rebuild")
     assert (code, out) == (INTERRUPTED, "")
-    assert err.endswith("labkit: interrupted; the index is as it was.\n")
+    assert err.endswith("labkit: interrupted; nothing is half done.\n")
     assert (folder.path / "index.sqlite").read_bytes() == before
 
 
@@ -649,7 +649,7 @@ def test_a_process_that_is_interrupted_ends_with_130(folder: Folder, model: Scri
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (INTERRUPTED, "")
-    assert "interrupted; the index is as it was." in err
+    assert "interrupted; nothing is half done." in err
     assert "Traceback" not in err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from labkit.classroom.grading.submissions import candidates, found
 from labkit.classroom.grading.submissions.collect import collect
 from labkit.classroom.grading.submissions.place import Place, place_of
 from labkit.classroom.grading.submissions.triage import triage
-from labkit.classroom.grading.types import Kind, Submission
+from labkit.classroom.grading.types import Kind, Submission, Triaged
 from labkit.classroom.release import CHECKOUT, TOPICS, assignment_name
 from labkit.types import LabError
 from strategies import any_text
@@ -59,7 +60,7 @@ def whose(submissions: list[Submission]) -> list[tuple[str, str]]:
     return [(s.student, s.assignment) for s in submissions]
 
 
-def kinds(submission: Submission) -> list[Kind]:
+def kinds(submission: Submission | Triaged) -> list[Kind]:
     return [finding.kind for finding in submission.findings]
 
 
@@ -110,10 +111,10 @@ def test_every_layout_gives_the_same_submissions(layout: str, how: str, tmp_path
         root.write_bytes(zipped({f"{top}{name}": content for name, content in files.items()}))
     submissions = collect(root)
     assert whose(submissions) == [ANNA, BEN]
-    assert all(s.findings == () and s.content for s in submissions)
+    assert all(kinds(s) in ([], [Kind.LATE]) and s.content for s in submissions)
     assert all(not s.name.startswith(("class", "submitted", "/")) for s in submissions)
     for submission in submissions:
-        assert [f for f in triage(submission).findings if f.kind is not Kind.MAGIC] == []
+        assert set(kinds(triage(submission))) <= {Kind.MAGIC, Kind.SOLUTION_MARKS}
 
 
 @pytest.mark.parametrize("folder", ["exercises", "solutions"])
@@ -210,14 +211,62 @@ def test_an_emptied_notebook_stays_with_its_name(tmp_path: Path) -> None:
 
 
 def test_the_newest_of_several_files_counts_and_names_the_others(tmp_path: Path) -> None:
-    put(tmp_path, {"anna/chunking.ipynb": work()}, changed=100)
-    put(tmp_path, {"anna/chunking (1).ipynb": work() + b"\n"}, changed=200)
+    put(tmp_path, {f"anna/{CHUNKING}/a.ipynb": work()}, changed=100)
+    put(tmp_path, {f"anna/{CHUNKING}/b.ipynb": work() + b"\n"}, changed=200)
     (submission,) = collect(tmp_path)
-    assert submission.name == "anna/chunking (1).ipynb"
-    assert Kind.SEVERAL_FILES in kinds(submission)
-    assert "Left aside: anna/chunking.ipynb." in submission.findings[-1].message
-    os.utime(tmp_path / "anna/chunking.ipynb", (300, 300))
-    assert collect(tmp_path)[0].name == "anna/chunking.ipynb"
+    assert submission.name == f"anna/{CHUNKING}/b.ipynb"
+    (finding,) = submission.findings
+    assert finding.kind is Kind.SEVERAL_FILES
+    assert finding.message.endswith(f"Left aside: anna/{CHUNKING}/a.ipynb, which is older.")
+    os.utime(tmp_path / "anna" / CHUNKING / "a.ipynb", (300, 300))
+    assert collect(tmp_path)[0].name == f"anna/{CHUNKING}/a.ipynb"
+
+
+@pytest.mark.parametrize("copy", ["chunking-Copy1.ipynb", "chunking (1).ipynb"])
+@pytest.mark.parametrize("folder", ["", f"{CHUNKING}/"])
+def test_the_name_that_was_handed_out_wins_over_a_copy(
+    copy: str, folder: str, tmp_path: Path
+) -> None:
+    put(tmp_path, {f"anna/{folder}chunking.ipynb": work()}, changed=100)
+    put(tmp_path, {f"anna/{folder}{copy}": work().replace(b"text", b"txet")}, changed=200)
+    (submission,) = collect(tmp_path)
+    assert submission.name == f"anna/{folder}chunking.ipynb"
+    (finding,) = submission.findings
+    assert finding.message.endswith(f"{copy}, which has the name of a copy.")
+    assert not finding.repaired  # another work was left aside: a person should look
+    put(tmp_path, {f"anna/{folder}chunking.ipynb": work(folder="exercises")}, changed=100)
+    (submission,) = collect(tmp_path)
+    assert submission.name == f"anna/{folder}{copy}"
+    several = next(f for f in submission.findings if f.kind is Kind.SEVERAL_FILES)
+    assert several.message.endswith("chunking.ipynb, which holds only the starter.")
+    assert several.repaired
+
+
+def test_the_same_work_twice_asks_nobody_for_a_look(tmp_path: Path) -> None:
+    reordered = json.dumps(json.loads(work()), indent=3).encode()
+    put(tmp_path, {"anna/chunking.ipynb": work(), "anna/chunking-Copy1.ipynb": reordered}, 100)
+    (finding,) = collect(tmp_path)[0].findings
+    assert (finding.kind, finding.repaired) == (Kind.SEVERAL_FILES, True)
+
+
+def test_a_second_file_that_cannot_be_read_asks_for_a_look(tmp_path: Path) -> None:
+    put(tmp_path, {f"anna/{CHUNKING}/a.ipynb": work()})
+    put(tmp_path, {f"anna/{CHUNKING}/b.ipynb": b"0" * (found.MAX_BYTES + 1)})
+    (finding,) = collect(tmp_path)[0].findings
+    assert finding.message.endswith("b.ipynb, which cannot be read.")
+    assert not finding.repaired
+
+
+def test_each_file_is_left_aside_for_its_own_reason(tmp_path: Path) -> None:
+    put(tmp_path, {"li_1_7_chunking-2.ipynb": work()})
+    put(tmp_path, {"li_1_6_chunking-1.ipynb": work(), "li_1_5_my.ipynb": work()})
+    put(tmp_path, {"li_1_8_chunking-3.ipynb": work(folder="exercises")})
+    (finding,) = collect(tmp_path)[0].findings
+    assert finding.message.endswith(
+        "Left aside: li_1_6_chunking-1.ipynb, which was sent earlier; "
+        "li_1_5_my.ipynb, which is not named after the assignment; "
+        "li_1_8_chunking-3.ipynb, which holds only the starter."
+    )
 
 
 def test_what_canvas_calls_the_newest_counts_whatever_the_clock_says(tmp_path: Path) -> None:
@@ -248,6 +297,70 @@ def test_checkpoints_caches_and_hidden_files_are_nobodys_work(tmp_path: Path) ->
     })  # fmt: skip
     (submission,) = collect(tmp_path)
     assert (submission.name, submission.findings) == ("anna/chunking.ipynb", ())
+
+
+# --- what the platforms know ---------------------------------------------------------------------
+
+
+def test_the_platforms_number_stays_with_the_submission(tmp_path: Path) -> None:
+    put(tmp_path, {
+        "li_LATE_17_1_chunking.ipynb": work(),
+        "Ann Lee_1048576_assignsubmission_file_/store.ipynb": work(STORE),
+        "zoe/store.ipynb": work(STORE),
+        "no_LATE_18_1_chunking.pdf": b"%PDF",
+    })  # fmt: skip
+    assert [(s.student, s.number, s.platform) for s in collect(tmp_path)] == [
+        ("Ann Lee", "1048576", "moodle"),
+        ("li", "17", "canvas"),
+        ("no", "18", "canvas"),
+        ("zoe", "", ""),
+    ]
+    assert [Kind.LATE in kinds(s) for s in collect(tmp_path)] == [False, True, True, False]
+
+
+def test_a_file_for_nothing_counts_for_what_all_others_are_for(tmp_path: Path) -> None:
+    put(tmp_path, {f"{name}/chunking.ipynb": work() for name in ("ben", "cleo")})
+    put(tmp_path, {"anna/scan.pdf": b"%PDF", "dora/x.py": b"x = 1", "ben/physics.py": b"E = 1"})
+    assert whose(collect(tmp_path)) == [
+        ("anna", CHUNKING),
+        ("ben", ""),  # has answered; a further file is no second answer
+        ("ben", CHUNKING),
+        ("cleo", CHUNKING),
+        ("dora", CHUNKING),
+    ]
+    anna = collect(tmp_path)[0]
+    assert kinds(anna) == [Kind.NO_NOTEBOOK, Kind.RENAMED]
+    assert not anna.findings[0].repaired
+    put(tmp_path, {"emil/store.ipynb": work(STORE)})
+    assert ("anna", "") in whose(collect(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [("anna.ipynb", "anna"), ("chunking.ipynb.txt", "chunking"), ("ben_ps02.py", "ben")],
+)
+def test_one_file_is_a_class_of_one(name: str, student: str, tmp_path: Path) -> None:
+    content = script(2) if name.endswith(".py") else work()
+    (submission,) = collect(put(tmp_path, {name: content}) / name)
+    assert (submission.student, submission.assignment) == (student, CHUNKING)
+    assert (submission.content, submission.name) == (content, name)
+
+
+@pytest.mark.parametrize("name", ["scan.pdf", "README"])
+def test_a_file_that_is_neither_zip_nor_notebook_is_refused(name: str, tmp_path: Path) -> None:
+    message = f"{name} is no zip and no notebook: put submissions into a folder"
+    with pytest.raises(LabError, match=message):
+        collect(put(tmp_path, {name: b"x"}) / name)
+
+
+def test_a_zip_needs_no_ending(tmp_path: Path) -> None:
+    put(tmp_path, {"download": zipped({"anna/chunking.ipynb": work()})})
+    assert whose(collect(tmp_path / "download")) == [("anna", CHUNKING)]
+
+
+def test_a_path_that_is_not_there_is_named_as_it_was_typed() -> None:
+    with pytest.raises(LabError, match=r"`\.\./class/nowhere` does not exist\. Expected"):
+        collect(Path("../class/nowhere"))
 
 
 # --- what is wrong, and stops nobody --------------------------------------------------------------
@@ -513,6 +626,8 @@ def test_what_cannot_be_seen_is_spelled_out(tmp_path: Path) -> None:
     assert shown("a\u202eb\nc\x1b[2J\u200b") == "a\\u202eb\\u000ac\\u001b[2J\\u200b"
     assert shown("Zoë 李") == "Zoë 李"
     assert len(shown("x" * 1000)) == 200
+    assert shown("x" * 200) == "x" * 200
+    assert shown("x" * 500 + "a") != shown("x" * 500 + "b")
     put(tmp_path, {"anna\u202e/chunk\ning.ipynb": work()})
     (submission,) = collect(tmp_path)
     assert submission.student == "anna\\u202e"
@@ -535,3 +650,45 @@ def test_three_hundred_submissions_are_collected(tmp_path: Path) -> None:
     })  # fmt: skip
     assert len(collect(tmp_path)) == 300
     assert all(json.loads(s.content) for s in collect(tmp_path)[:3])
+
+
+def test_a_large_notebook_is_kept_without_its_pictures(tmp_path: Path) -> None:
+    book = json.loads(work(STORE))
+    book["cells"][1]["outputs"] = [{"output_type": "display_data", "data": {"png": "x" * 900_000}}]
+    path = tmp_path / "anna" / "store.ipynb"
+    path.parent.mkdir()
+    path.write_bytes(json.dumps(book).encode())
+    (one,) = collect(tmp_path)
+    assert len(one.content) < 60_000
+    assert one.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_bytes(work(STORE))
+    (small,) = collect(tmp_path)
+    assert triage(one).cells == triage(small).cells != ()
+
+
+def test_a_student_may_be_called_like_a_folder_of_packages(tmp_path: Path) -> None:
+    for name in ("env/store.ipynb", "Venv/store.ipynb", "anna/venv/lib/other.ipynb"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(work(STORE))
+    (tmp_path / "anna" / "store.ipynb").write_bytes(work(STORE))
+    assert [(one.student, one.name) for one in collect(tmp_path)] == [
+        ("anna", "anna/store.ipynb"),
+        ("env", "env/store.ipynb"),
+        ("Venv", "Venv/store.ipynb"),
+    ]
+
+
+def test_zips_of_one_student_have_a_limit_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labkit.classroom.grading.submissions.candidates.MAX_ZIP_TOTAL", 3_000)
+    for number in range(4):
+        with zipfile.ZipFile(tmp_path / f"anna{number}.zip", "w") as archive:
+            archive.writestr("inner.zip", b"x" * 2_500)
+    folder = tmp_path / "submitted" / "anna"
+    folder.mkdir(parents=True)
+    for path in tmp_path.glob("*.zip"):
+        path.rename(folder / path.name)
+    messages = [finding.message for one in collect(folder.parent) for finding in one.findings]
+    assert any("One student's zips have more than" in message for message in messages)

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 
 from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.exercises import ALL
+from labkit.classroom.grading.answer_key import score, shares
 from labkit.classroom.grading.reports.feedback import feedback_name, write_feedback
 from labkit.classroom.grading.reports.feedback_content import IN_WORDS, clean, feedback
 from labkit.classroom.grading.reports.feedback_html import as_html
@@ -36,12 +37,12 @@ CASES = (
     CaseVerdict(Group.EXAMPLES, True),
     CaseVerdict(Group.EXAMPLES, False, shown=SHOWN),
     CaseVerdict(Group.ORDINARY, True),
-    CaseVerdict(Group.ORDINARY, False),
+    CaseVerdict(Group.ORDINARY, True),
     CaseVerdict(Group.REFUSALS, True),
 )
 WRONG = ExerciseMark(
     "chunk_text",
-    1.5,
+    3.0,
     6,
     Outcome.WRONG,
     mistake="last_chunk_lost",
@@ -84,28 +85,29 @@ def test_writes_both_files_below_the_student(tmp_path: Path) -> None:
 def test_the_markdown_word_for_word() -> None:
     assert as_markdown(feedback(ONE)) == (
         "# Feedback on `ps02_chunking`\n\n"
-        "For `ana`: **5.5 of 10 points**\n\n"
+        "For `ana`: **7 of 10 points**\n\n"
         "## What already works\n\n"
         "- Solved: `chunk_offsets`. That is 1 of 2 exercises.\n"
-        "- Partly there: `chunk_text` (1.5 of 6 points).\n\n"
+        "- Partly there: `chunk_text` (3 of 6 points).\n\n"
         "## Your next step\n\n"
-        "Go on with `chunk_text`: 1.5 of 6 points are yours already. "
+        "Go on with `chunk_text`: 3 of 6 points are yours already. "
         "The last piece is in no chunk.\n\n"
         "## Cut a text into overlapping windows\n\n"
-        "`chunk_text`: **1.5 of 6 points**, not right yet\n\n"
-        "What holds already: 1 of 2 examples, 1 of 2 ordinary inputs, 1 of 1 inputs to refuse.\n\n"
+        "`chunk_text`: **3 of 6 points**, not right yet\n\n"
+        "What holds already: 1 of 2 examples, all 2 ordinary inputs, 1 of 1 inputs to refuse.\n\n"
         "**The last piece is in no chunk.**\n\n"
         "- Call `chunk_text('abcdef', 4, 1)`\n"
         "  - expected `['abcd', 'def']`\n"
         "  - got `['abcd']`\n\n"
-        "- examples: 1 of 2 hold\n"
-        "- ordinary inputs: 1 of 2 hold\n"
-        "- inputs to refuse: 1 of 1 hold (count as soon as all examples hold)\n\n"
+        "A group earns its points once all its cases hold:\n\n"
+        "- examples: 1 of 2 hold, 0 of 1.5 points\n"
+        "- ordinary inputs: 2 of 2 hold, 3 of 3 points\n"
+        "- inputs to refuse: 1 of 1 hold, 0 of 1.5 points (count as soon as all examples hold)\n\n"
         "Take the first case shown here, go through your function with it by hand, and find the "
         'line where it takes another way. Lesson 02 explains it; `hint("chunk_text")` gives the '
         "next hint.\n\n"
         "### Found in your cells\n\n"
-        "- Cell 7, line 1: The cell became Markdown. We repaired it; it costs no points.\n\n"
+        "- Cell 7, line 1: The cell became Markdown. This costs no points.\n\n"
         "## Say where each window stands\n\n"
         "`chunk_offsets`: **4 of 4 points**, right\n\n"
         "Every case holds. Well done.\n\n"
@@ -132,7 +134,14 @@ def test_what_works_comes_before_what_does_not(form: object) -> None:
 @FORMS
 def test_both_forms_say_the_same(form: object) -> None:
     text = plain(form(feedback(ONE)))  # type: ignore[operator]
-    for said in (*SHOWN.values(), "5.5 of 10", "not right yet", "Cell 7, line 1", "1 of 1", "We "):
+    for said in (
+        *SHOWN.values(),
+        "7 of 10",
+        "not right yet",
+        "Cell 7, line 1",
+        "0 of 1.5",
+        "This ",
+    ):
         assert said in text
 
 
@@ -155,13 +164,15 @@ def test_the_step_of_a_wrong_function_follows_the_first_group_that_fails() -> No
     assert "which error" in step(Group.REFUSALS)
 
 
-def test_the_next_step_is_the_exercise_nearest_to_its_goal() -> None:
+def test_the_next_step_is_the_first_exercise_that_is_not_solved() -> None:
+    """Later exercises build on earlier ones."""
     marks = (
-        replace(WRONG, exercise="cosine", score=0.0, sentence=""),
-        replace(WRONG, exercise="top_k", score=4.5, sentence=""),
         RIGHT,
+        replace(WRONG, exercise="cosine", score=0.0, sentence="", outcome=Outcome.TOO_SLOW),
+        replace(WRONG, exercise="top_k", score=4.5, sentence=""),
     )
-    said = feedback(replace(ONE, marks=marks)).next_step
+    assert feedback(replace(ONE, marks=marks)).next_step.startswith("Go on with `cosine`. Ask what")
+    said = feedback(replace(ONE, marks=(marks[0], marks[2], marks[1]))).next_step
     assert said == "Go on with `top_k`: 4.5 of 6 points are yours already."
 
 
@@ -173,9 +184,129 @@ def test_a_class_act_is_praised_and_sent_on() -> None:
 def test_a_submission_without_a_mark_still_gets_its_page() -> None:
     empty = replace(ONE, marks=(), findings=(Finding(Kind.UNREADABLE, "It is no notebook."),))
     text = both(empty)
-    assert "Your submission arrived." in text
-    assert "In the file: It is no notebook." in text
-    assert "0 of 0 points" in text
+    assert "What already works" not in text
+    assert text.count("Your file: It is no notebook.") == 2
+    assert feedback(empty).next_step == "It is no notebook."
+
+
+def test_what_could_not_be_read_has_a_page_of_its_own_name(tmp_path: Path) -> None:
+    finding = Finding(Kind.NO_NOTEBOOK, "Only scan.pdf. Send the .ipynb.")
+    nothing = Graded("ana", "", "ana/scan.pdf", (), (finding,))
+    html, markdown = write_feedback(nothing, tmp_path)
+    assert (html.name, markdown.name) == ("unreadable.html", "unreadable.md")
+    assert feedback_name(nothing).name == "unreadable.html"
+    assert markdown.read_text("utf-8") == (
+        "# We could not read what you sent\n\nFor `ana`\n\n"
+        "## Your next step\n\nOnly scan.pdf. Send the .ipynb.\n\n"
+        "## About your file\n\n- Your file: Only scan.pdf. Send the .ipynb.\n"
+    )
+    assert "<title>We could not read what you sent</title>" in html.read_text("utf-8")
+    assert "points" not in re.sub("<style>.*</style>", "", html.read_text("utf-8"), flags=re.DOTALL)
+
+
+def test_a_file_in_an_old_encoding_was_read() -> None:
+    note = Finding(Kind.UNREADABLE, "It is cp1252.", repaired=True)
+    missing = ExerciseMark("chunk_text", 0.0, 6, Outcome.NOT_ATTEMPTED)
+    said = feedback(replace(ONE, marks=(missing,), findings=(note,)))
+    assert said.next_step.startswith("Go on with `chunk_text`")
+    assert len(said.sections) == 1
+
+
+def test_an_unread_file_is_the_next_step_and_no_exercise_has_another() -> None:
+    finding = Finding(Kind.UNREADABLE, "Download it again.")
+    missing = ExerciseMark("chunk_text", 0.0, 6, Outcome.NOT_ATTEMPTED, "No cell answers this.")
+    said = feedback(replace(ONE, marks=(missing,), findings=(finding,)))
+    assert (said.next_step, said.works) == ("Download it again.", ())
+    assert said.sections == ()
+    read = feedback(replace(ONE, findings=(finding,)))  # something was read all the same
+    assert read.next_step.startswith("Go on with `chunk_text`")
+
+
+# --- what kept a function from running -----------------------------------------------------------
+
+ABOUT = "chunk_text"
+
+
+def kept_from(kind: Kind, said: str, outcome: Outcome, **changes: object) -> Graded:
+    mark = ExerciseMark(ABOUT, 0.0, 6, outcome, **changes)  # type: ignore[arg-type]
+    return replace(ONE, marks=(mark,), findings=(Finding(kind, said, 3, 2, ABOUT),))
+
+
+def test_a_line_that_python_cannot_read_is_to_be_mended() -> None:
+    message = "Python cannot read line 2 of this cell, `def f(`: '(' was never closed."
+    one = kept_from(
+        Kind.SYNTAX_ERROR, message, Outcome.CRASHED, message=message, line="cell 3, line 2"
+    )
+    [section] = feedback(one).sections
+    assert section.sentence == message
+    assert section.where == "Cell 3 (your answer to `chunk_text`), line 2"
+    assert section.step.startswith("Mend this line; nothing in this cell ran.")
+    assert feedback(one).next_step == (
+        "Go on with `chunk_text`. Cell 3 (your answer to `chunk_text`), line 2: "
+        "Mend this line; nothing in this cell ran."
+    )
+    assert "Your code stopped" not in both(one)
+    assert both(one).count("was never closed") == 2  # once in each form, not twice
+
+
+def test_a_broken_draft_beside_an_answer_that_ran_changes_no_advice() -> None:
+    draft = Finding(Kind.SYNTAX_ERROR, "Python cannot read it.", 2, 1, ABOUT)
+    assert feedback(replace(ONE, findings=(draft,))).sections == feedback(ONE).sections
+
+
+def test_a_renamed_function_is_said_where_its_exercise_is() -> None:
+    message = "Nothing here defines `chunk_text`. Its cell defines `chunkText`; was it renamed?"
+    one = kept_from(Kind.RENAMED_FUNCTION, message, Outcome.NOT_ATTEMPTED, message="No cell.")
+    [section] = feedback(one).sections
+    assert section.works == message
+    assert section.step.startswith("Give your function the name from the task again")
+    assert feedback(one).next_step.startswith(f"Go on with `chunk_text`. {message} Give your")
+    assert feedback(one).notes == ()
+    assert "Replace the" not in both(one)
+
+
+def test_a_missing_cell_is_to_be_brought_back() -> None:
+    message = "Nothing here defines `chunk_text`. Was its cell deleted?"
+    one = kept_from(Kind.MISSING_CELL, message, Outcome.NOT_ATTEMPTED, message="No cell.")
+    [section] = feedback(one).sections
+    assert section.works == f"This one is still ahead of you. {message}"
+    assert "released notebook" in section.step
+
+
+def test_whoever_asks_for_input_is_pointed_to_the_parameters() -> None:
+    one = kept_from(Kind.INPUT, "It asks.", Outcome.CRASHED, message="EOFError: nobody")
+    assert feedback(one).sections[0].step.startswith("Use the parameters instead of `input()`")
+    right = kept_from(Kind.INPUT, "It asks.", Outcome.RIGHT)
+    assert feedback(right).sections[0].step == ""
+
+
+def test_a_cell_is_named_by_its_exercise_as_jupyter_numbers_no_text_cells() -> None:
+    found = (
+        Finding(Kind.MAGIC, "m", 3, 2, ABOUT, repaired=True),
+        Finding(Kind.CHANGED_TEST, "t", 4, 0, ABOUT, repaired=True),
+        Finding(Kind.SEVERAL_FILES, "s", repaired=True),
+        Finding(Kind.SOLUTION_MARKS, "b", repaired=True),
+    )
+    notes = feedback(replace(ONE, findings=found)).notes
+    assert [(note.place, note.then) for note in notes] == [
+        ("Cell 3 (your answer to `chunk_text`), line 2", "This costs no points."),
+        ("Cell 4 (the test of `chunk_text`)", "This costs no points."),
+        ("Your file", "This costs no points."),
+        ("Your file", ""),
+    ]
+
+
+def test_the_points_of_the_groups_are_those_of_the_score() -> None:
+    assert [held.points for held in feedback(ONE).sections[0].held] == [
+        "0 of 1.5",
+        "3 of 3",
+        "0 of 1.5",
+    ]
+    assert score(6, WRONG.cases) == WRONG.score == 3.0
+    without = [case for case in CASES if case.group is not Group.REFUSALS]
+    assert shares(4, without)[Group.ORDINARY].most == pytest.approx(4 * 2 / 3)
+    assert shares(4, []) == {}
+    assert score(4, []) == 0.0
 
 
 def test_what_was_not_attempted_is_said_kindly_with_its_message() -> None:
@@ -234,6 +365,8 @@ def test_a_hidden_case_shows_nothing_but_its_group(outcome: Outcome, passed: boo
     )
     one = with_mark(outcome=outcome, cases=(*CASES[:2], *hidden))
     assert "HIDDEN" not in both(one)
+    secret = replace(one.marks[0], cases=(CaseVerdict(Group.ORDINARY, passed, "", {}, HIDDEN),))
+    assert "HIDDEN" not in both(replace(one, marks=(secret,)))
 
 
 def test_a_message_stands_where_no_mistake_was_recognised() -> None:

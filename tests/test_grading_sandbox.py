@@ -83,12 +83,13 @@ def run(box: Sandbox, body: str, *arguments: Any, **setup: Any) -> Any:
 
 # --- what crosses --------------------------------------------------------------------------------
 
+KEYS = st.integers(-wire.MAX_WHOLE_KEY, wire.MAX_WHOLE_KEY)
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.text() | st.integers() | st.none(), inner, max_size=3)
+        | st.dictionaries(st.text() | KEYS | st.none(), inner, max_size=3)
     ),
     max_leaves=12,
 )
@@ -133,6 +134,8 @@ def test_any_bytes_are_a_value_or_a_wire_error(line: bytes) -> None:
         b"{}",
         b"\xff",
         b"1" * 5000,
+        wire.dumps({k * ((1 << 61) - 1): 0 for k in range(1, 20)}),  # keys with one hash
+        wire.dumps(dict.fromkeys(map(str, range(wire.MAX_KEYS + 1)))),
     ],
 )
 def test_a_forged_line_is_a_wire_error(line: bytes) -> None:
@@ -262,6 +265,8 @@ def test_what_an_exercise_lends_is_real(box: Sandbox) -> None:
         "type('Yes', (), {'__eq__': lambda s, o: True, '__class__': list})()",
         "10 ** 400",
         "'x' * 9_000_000",
+        "[[]] * 6000",
+        "[0.5] * 900_000",
     ],
 )
 def test_what_is_no_plain_data_is_named(box: Sandbox, value: str) -> None:
@@ -351,6 +356,21 @@ def test_a_worker_that_sends_nonsense_is_ended(box: Sandbox) -> None:
         run(box, body)
 
 
+def test_a_worker_that_keeps_its_pipe_or_drips_is_ended(box: Sandbox) -> None:
+    body = "import os, time\nwhile True:\n    for n in range(3, 9):\n        try: os.write(n, b'[')"
+    body += "\n        except OSError: pass\n    time.sleep(0.05)"
+    lines = "\n".join(f"    {line}" for line in body.splitlines())
+    with Started(box, f"def f():\n{lines}") as started, pytest.raises(WorkerTooSlowError):
+        started.ask(seconds=0.5)
+
+
+def test_each_worker_has_a_folder_of_its_own(box: Sandbox) -> None:
+    here = set(os.listdir())
+    body = "open('notes.txt', 'a').write('anna')\nreturn open('notes.txt').read()"
+    assert [run(box, body)["value"], run(box, body)["value"]] == ["anna", "anna"]
+    assert set(os.listdir()) == here
+
+
 def test_a_call_without_end_costs_its_limit_and_no_more(box: Sandbox) -> None:
     with Started(box, "def f():\n    while True: pass") as started:
         began = time.monotonic()
@@ -435,6 +455,13 @@ def test_the_temporary_folder_is_bounded_and_nobody_elses(fenced: Sandbox) -> No
     )
     assert run(fenced, body)["value"] < 70
     assert run(fenced, "import os\nreturn os.listdir('/tmp')")["value"] == []
+
+
+@needs_sandbox
+def test_no_other_place_in_memory_can_be_filled(fenced: Sandbox) -> None:
+    for place in ("/dev/a", "/dev/shm/a", "/a"):
+        reply = run(fenced, f"return open({place!r}, 'wb').write(bytes(2_000_000))")
+        assert reply["raised"] in ("OSError", "PermissionError"), place
 
 
 @needs_sandbox

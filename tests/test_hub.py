@@ -645,7 +645,7 @@ def test_labkit_grades_what_was_collected(collected: Classroom) -> None:
         pytest.skip("bubblewrap does not work here for the instructor's account")
     # --- the one place where `labkit grade` is called ---
     key = str(folder / "signing.key")
-    words = ["grade", "submitted", "--out", "results", "--key", key]
+    words = ["grade", "submitted", "--out", "results", "--key", key, "--new-key"]
     done = collected.instructor.command("python", "-m", "labkit", *words, folder="~/course")
     assert done.returncode == 0, done.stderr[-1500:]
     with (folder / "results/marks.csv").open(encoding="utf-8", newline="") as file:

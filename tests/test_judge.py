@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +21,7 @@ from labkit.classroom.grading.types import (
     CaseVerdict,
     Cell,
     ExerciseMark,
+    Finding,
     Graded,
     Group,
     Kind,
@@ -300,6 +304,16 @@ def test_one_bad_exercise_leaves_the_others(judge: Judge, monkeypatch: pytest.Mo
     assert outcomes == [Outcome.DIED, Outcome.RIGHT, Outcome.TOO_SLOW]
 
 
+def test_a_broken_draft_beside_an_answer_costs_nothing(judge: Judge) -> None:
+    broken = Finding(Kind.SYNTAX_ERROR, "expected ':'", cell=1, line=1, exercise="cosine")
+    submission = Submission("ann", "ps03_vectors", "ann/work.ipynb", b"")
+    right = Cell(2, ALL["cosine"].solution, ("cosine",))
+    graded = judge.grade(submission, Triaged((right,), (broken,)))
+    assert graded.marks[0].outcome is Outcome.RIGHT
+    graded = judge.grade(submission, Triaged((), (broken,)))
+    assert (graded.marks[0].outcome, graded.marks[0].line) == (Outcome.CRASHED, "cell 1, line 1")
+
+
 # --- one error counts once -----------------------------------------------------------------------
 
 OWN_TOP_K = """
@@ -365,7 +379,7 @@ def test_a_forged_reply_cannot_smuggle_a_case_out(
 
     monkeypatch.setattr("labkit.classroom.grading.running.worker.Worker.ask", forged)
     mark = mark_of(judge, "cosine", "def cosine(a, b):\n    return 1")
-    assert mark.message == "Your function calls labkit's labkit. Write it yourself."
+    assert mark.message == "Your function calls labkit's own functions. Write it yourself."
     assert mark.line == ""
 
 
@@ -391,6 +405,88 @@ def test_any_reply_ends_in_an_outcome(
     mark = mark_of(judge, "cosine", "def cosine(a, b):\n    return 1")
     assert mark.score == 0
     assert mark.outcome in (Outcome.WRONG, Outcome.CRASHED, Outcome.DIED)
+
+
+def test_the_line_of_a_hidden_case_is_not_shown(judge: Judge) -> None:
+    """Else a learner could choose the line that raises by what the hidden input is."""
+    exercise = ALL["chunk_text"]
+    public = [case.arguments for case in exercise.cases]
+    lines = exercise.solution.splitlines()
+    lines.insert(2, f"    if [text, size, overlap] not in {[list(a) for a in public]!r}:")
+    lines.insert(3, "        raise KeyError(text)")
+    mark = mark_of(judge, "chunk_text", "\n".join(lines))
+    assert mark.outcome is Outcome.CRASHED
+    assert (mark.line, mark.message[:23]) == ("", "All examples hold; anot")
+
+
+def test_paths_of_this_machine_are_not_shown(judge: Judge) -> None:
+    source = (
+        "from collections import Countre\ndef cosine(a, b):\n    import sys\n    return sys.prefix"
+    )
+    mark = mark_of(judge, "cosine", source)
+    undefined = mark_of(judge, "cosine", "from collections import Countre as cosine")
+    told = repr((mark, undefined))
+    assert "Countre" in told
+    assert sysconfig.get_path("stdlib") not in told
+    assert sys.base_prefix not in told
+
+
+def test_an_error_of_a_learners_that_is_called_like_an_outcome_is_an_error(judge: Judge) -> None:
+    for name in ("TooSlow", "Died", "NotRun", "no result in time", "ended the process"):
+        source = f"def cosine(a, b):\n    raise type({name!r}, (Exception,), {{}})"
+        assert mark_of(judge, "cosine", source).outcome is Outcome.CRASHED
+
+
+def test_figures_of_a_worker_that_cannot_be_are_ignored(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for used in ((float("inf"), 1.0), (1e308, 1.0), (-1.0, 1.0), (float("nan"), 1.0)):
+        reply = {"value": 1, "used": used}
+        monkeypatch.setattr(
+            "labkit.classroom.grading.running.worker.Worker.ask",
+            lambda self, arguments, seconds, reply=reply: reply,
+        )
+        mark = mark_of(judge, "cosine", "def cosine(a, b):\n    return 1")
+        assert (mark.cpu, mark.memory) == (0.0, 0.0)
+
+
+def test_all_statements_together_have_a_limit(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "START_SECONDS", 1.5)
+    slow = Cell(1, "import time\n" + "time.sleep(0.4)\n" * 50)
+    began = time.monotonic()
+    mark = mark_of(judge, "cosine", ALL["cosine"].solution, slow)
+    assert mark.outcome is Outcome.TOO_SLOW
+    assert "outside your functions" in mark.message
+    assert time.monotonic() - began < 10  # a bound against hanging: all of them would take 20 s
+
+
+def test_an_exercise_has_a_limit_on_the_clock(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "EXERCISE_SECONDS", 1.0)
+    source = ALL["cosine"].solution.replace(
+        ALL["cosine"].signature, f"{ALL['cosine'].signature}\n    import time; time.sleep(0.3)"
+    )
+    mark = mark_of(judge, "cosine", source)
+    assert mark.outcome is Outcome.TOO_SLOW
+    assert mark.wall < 5
+
+
+@pytest.mark.parametrize("place", [(1, 5), (7, 0), "x", (1,), (1, 10**4000), None])
+def test_a_place_that_leads_nowhere_or_back_ends_the_worker(
+    judge: Judge, place: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies = iter([{"at": (9, 0), "line": 1}, {"at": place, "line": 10**50}] * 9)
+    monkeypatch.setattr(
+        "labkit.classroom.grading.running.worker.Worker.start", lambda self, seconds: next(replies)
+    )
+    monkeypatch.setattr(
+        "labkit.classroom.grading.running.worker.Worker.next", lambda self, seconds: next(replies)
+    )
+    mark = mark_of(judge, "cosine", "def cosine(a, b):\n    return 1")
+    assert mark.outcome is Outcome.DIED
 
 
 # --- the key -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from labkit.classroom.checking import Outcome
 from labkit.classroom.grading.names import shown
-from labkit.classroom.grading.reports.marks import COLUMNS, guarded, number, write_marks
+from labkit.classroom.grading.reports.marks import COLUMNS, MOODLE, guarded, number, write_marks
 from labkit.classroom.grading.types import ExerciseMark, Finding, Graded, Kind
 from labkit.types import LabError
 
@@ -135,10 +135,67 @@ def test_moodle_has_grade_and_feedback_side_by_side(tmp_path: Path) -> None:
         graded("ben", "ps03", mark(score=0.0)),
     ]
     assert table(tmp_path, "marks-moodle.csv", *results) == [
-        ["Username", "ps02", "Feedback for ps02", "ps03", "Feedback for ps03"],
-        ["ana", "8", "top_k: wrong, 6 of 6; cosine: wrong, 2 of 4", "", ""],
-        ["ben", "", "", "0", "top_k: wrong, 0 of 6"],
+        [*MOODLE, "ps02", "Feedback for ps02", "ps03", "Feedback for ps03"],
+        ["", "", "ana", "8", "top_k: wrong, 6 of 6; cosine: wrong, 2 of 4", "", ""],
+        ["", "", "ben", "", "", "0", "top_k: wrong, 0 of 6"],
     ]
+
+
+def test_moodle_gets_its_participants_back(tmp_path: Path) -> None:
+    def of(student: str, number: str, assignment: str = "ps02") -> Graded:
+        return graded(student, assignment, mark(), number=number, platform="moodle")
+
+    results = [of("Ann Lee (17)", "17"), of("Ann Lee (18)", "18"), of("Bo", "20")]
+    results.append(of("Bo", "33", "ps03"))  # Moodle numbers anew in each assignment
+    found = table(tmp_path, "marks-moodle.csv", *results)
+    assert [row[:3] for row in found[1:]] == [
+        ["Participant 17", "Ann Lee", "Ann Lee (17)"],
+        ["Participant 18", "Ann Lee", "Ann Lee (18)"],
+        ["", "Bo", "Bo"],
+    ]
+
+
+def test_canvas_gets_its_users_back(tmp_path: Path) -> None:
+    results = [
+        graded("leeann", "ps02", mark(), number="4711", platform="canvas"),
+        graded("leeann", "ps03", mark(), number="4711", platform="canvas"),
+        graded("zoe", "ps02", mark(), number="5", platform="moodle"),
+    ]
+    found = table(tmp_path, "marks-canvas.csv", *results)
+    assert [row[:5] for row in found[2:]] == [
+        ["leeann", "4711", "", "", ""],
+        ["zoe", "", "", "zoe", ""],
+    ]
+
+
+# --- what could not be read ----------------------------------------------------------------------
+
+UNREAD = graded("casse", "", findings=(Finding(Kind.UNREADABLE, "…"),))
+
+
+def test_a_student_of_whom_nothing_could_be_read_has_a_row_without_a_score(tmp_path: Path) -> None:
+    found = table(tmp_path, "marks.csv", UNREAD, graded("zoe", "ps02", mark()))
+    assert found[1] == ["casse", "", "", "", "", "unreadable", "", "", "", "", "unreadable"]
+    assert len(found) == 3
+
+
+def test_gradebooks_have_no_assignment_without_a_name(tmp_path: Path) -> None:
+    write_marks([UNREAD, graded("zoe", "ps02", mark())], tmp_path)
+    assert rows(tmp_path / "marks-canvas.csv")[0][5:] == ["ps02"]
+    assert rows(tmp_path / "marks-canvas.csv")[2] == ["casse", "", "", "casse", "", ""]
+    assert rows(tmp_path / "marks-moodle.csv")[0][3:] == ["ps02", "Feedback for ps02"]
+    assert [row[0] for row in rows(tmp_path / "marks-nbgrader.csv")[1:]] == ["ps02", "ps02"]
+
+
+def test_late_work_says_so(tmp_path: Path) -> None:
+    one = graded("ana", "ps02", mark(), findings=(Finding(Kind.LATE, "…"),))
+    assert table(tmp_path, "marks.csv", one)[1][-1] == "handed in late"
+
+
+def test_two_long_names_that_begin_alike_stay_two(tmp_path: Path) -> None:
+    results = [graded("x" * 300 + end, "ps02", mark()) for end in "ab"]
+    names = [row[0] for row in table(tmp_path, "marks.csv", *results)[1:]]
+    assert len(set(names)) == 2
 
 
 def test_nbgrader_has_a_row_for_each_assignment_and_student(tmp_path: Path) -> None:
@@ -277,11 +334,11 @@ def test_any_names_give_as_many_rows_and_columns_as_there_should_be(
     one = ExerciseMark(exercise, score, 6, Outcome.WRONG, mistake=message, wall=score)
     results = [graded(*pair, one, one) for pair in product(students, assignments)]
     write_marks(results, tmp_path)
-    many, few = len(students), len(assignments)
+    many, few = len(students), len({*assignments} - {""})
     shapes = {
-        "marks.csv": (1 + 2 * many * few, 11),
+        "marks.csv": (1 + 2 * many * len(assignments), 11),
         "marks-canvas.csv": (2 + many, 5 + few),
-        "marks-moodle.csv": (1 + many, 1 + 2 * few),
+        "marks-moodle.csv": (1 + many, 3 + 2 * few),
         "marks-nbgrader.csv": (1 + many * few, 11),
     }
     for name, (height, width) in shapes.items():

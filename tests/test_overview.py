@@ -18,6 +18,7 @@ from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.grading.reports.chart import score_chart
 from labkit.classroom.grading.reports.feedback import write_feedback
 from labkit.classroom.grading.reports.overview import FEEDBACK, write_overview
+from labkit.classroom.grading.reports.same_as_solution import SameAsSolution
 from labkit.classroom.grading.reports.tally import (
     RANGES,
     CommonMistake,
@@ -116,6 +117,63 @@ def test_a_finding_asks_for_a_look_if_nothing_repaired_it(found: Finding, looks:
     assert reasons_to_look(graded("ana", mark(findings=(found,)))) == looks
 
 
+def test_late_work_asks_nobody_for_a_look_and_stands_beside_the_points(tmp_path: Path) -> None:
+    one = graded("ana", mark(), findings=(Finding(Kind.LATE, "m"),))
+    assert reasons_to_look(one) == []
+    assert cells(overview(tmp_path, one), "Points and feedback")[1] == ["ana", "6 of 6, late"]
+
+
+def test_marks_of_the_model_solution_ask_for_a_look() -> None:
+    found = Finding(Kind.SOLUTION_MARKS, "m", repaired=True)
+    assert reasons_to_look(graded("ana", mark(), findings=(found,))) == [
+        "marks of the model solution: m"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "looks"), [("a", False), ("b", True), ("", True), ("other", True)]
+)
+def test_a_harmless_call_for_input_asks_nobody_for_a_look(exercise: str, looks: bool) -> None:
+    found = (Finding(Kind.INPUT, "m", 4, exercise=exercise),)
+    assert bool(reasons_to_look(graded("ana", mark("a"), mark("b", 0.0), findings=found))) is looks
+    assert reasons_to_look(graded("ana", mark("a"), findings=(Finding(Kind.INPUT, "m"),))) == []
+
+
+def test_a_delegated_answer_asks_for_a_look() -> None:
+    one = mark("a", 0.0, outcome=Outcome.DELEGATED, cases=(CaseVerdict(Group.ORDINARY, True),))
+    assert reasons_to_look(graded("ana", one, mark("b"))) == [f"`a`: {Outcome.DELEGATED}"]
+
+
+def test_what_could_not_be_read_is_in_no_chart_and_has_a_name(tmp_path: Path) -> None:
+    unread = graded("casse", assignment="", findings=(Finding(Kind.UNREADABLE, "It is torn."),))
+    write_feedback(unread, tmp_path / FEEDBACK)
+    html = overview(tmp_path, unread, graded("zoe", mark()))
+    assert html.count("<svg") == 1
+    assert re.findall("<h3>(.*?)</h3>", html) == ["ps03"]
+    assert "<bdi>casse</bdi>, unreadable</a>" in html
+    assert cells(html, "Points and feedback") == [
+        ["Student", "ps03", "Unreadable"],
+        ["casse", "", "feedback"],
+        ["zoe", "6 of 6", ""],
+    ]
+    assert (tmp_path / "feedback/casse/unreadable.html").is_file()
+    assert 'href="feedback/casse/unreadable.html"' in html
+    assert "<svg" not in overview(tmp_path, unread)
+
+
+def test_who_handed_in_the_whole_model_solution_is_named(tmp_path: Path) -> None:
+    results = [graded("ana", mark()), graded("ben", mark())]
+    solutions = [
+        SameAsSolution("ana", "ps03", ("a", "b"), 2),
+        SameAsSolution("ben", "ps03", ("a",), 2),
+        SameAsSolution("nobody", "ps03", ("a",), 1),
+    ]
+    html = write_overview(results, tmp_path, {}, solutions).read_text("utf-8")
+    section = html[html.index("Equal to the model solution") :].split("<h2")[0]
+    assert re.findall("<bdi>(.*?)</bdi>", section) == ["ana"]
+    assert "Equal to the model" not in overview(tmp_path, *results)
+
+
 def test_deaths_and_timeouts_ask_for_a_look() -> None:
     slow = mark("a", 3.0, cases=(CaseVerdict(Group.ORDINARY, False, TOO_SLOW),))
     died = mark("b", 0.0, outcome=Outcome.DIED)
@@ -152,14 +210,23 @@ def test_the_page_says_what_was_counted(tmp_path: Path) -> None:
     facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html)
     assert facts == [("Students", "2"), ("Submissions", "3"), ("Sandbox", "none")]
     assert "2 submissions, on average 4.5 of 6 points." in html
-    assert "1 submission, on average 0 of 6 points." in html
+    assert "1 submission, on average 0.0 of 6 points." in html
     assert cells(html, "Submissions by share of the points") == [
         ["Score", "Submissions"],
         *zip_rows(RANGES, "0 0 1 0 0 1".split()),
     ]
     assert cells(html, "Recognised mistakes")[1:] == [["top_k", "Ties are lost.", "1"]]
-    assert cells(html, "ps03")[1:] == [["top_k", "1", "1", "0", "0", "0", "0", "0"]]
-    assert cells(html, "ps05")[1:] == [["bm25", "0", "1", "0", "0", "0", "0", "0"]]
+    assert cells(html, "ps03") == [["Exercise", "Right", "Wrong"], ["top_k", "1", "1"]]
+    assert cells(html, "ps05") == [["Exercise", "Wrong"], ["bm25", "1"]]
+    assert cells(html, "Points and feedback") == [
+        ["Student", "ps03", "ps05"],
+        ["ana", "3 of 6", ""],
+        ["ben", "6 of 6", "0 of 6"],
+    ]
+    assert html.count('href="feedback/ben/ps05.html"') == 1
+    assert '<a href="#students">' in html and 'id="students"' in html
+    assert '<a href="similarity.html">' in html
+    assert html.index("<details>") < html.index("<caption>Submissions by") < html.index("</details")
     assert cells(html, "By time")[1:] == [["ana, ps03", "12.3 s", "0.0 s", "51 MiB"]]
     assert "need a person" not in html
 
@@ -182,7 +249,7 @@ def test_links_lead_to_the_feedback(tmp_path: Path, student: str) -> None:
     one = graded(student, mark(score=0.0), findings=(Finding(Kind.MACHINERY, "It reads x.", 2),))
     written = write_feedback(one, tmp_path / FEEDBACK)[0]
     html = overview(tmp_path, one)
-    [address] = re.findall(r'href="(feedback[^"]*)"', html)
+    [address] = set(re.findall(r'href="(feedback[^"]*)"', html))
     assert address.isascii()
     assert (tmp_path / unquote(unescape(address))).resolve() == written.resolve()
     assert '<a href="#look">1 submission needs' in html and 'id="look"' in html
@@ -203,7 +270,7 @@ def test_an_empty_class_has_a_page(tmp_path: Path) -> None:
 def test_two_assignments_have_charts_with_ids_of_their_own(tmp_path: Path) -> None:
     html = overview(tmp_path, graded("a", mark()), graded("a", mark(), assignment="ps05"))
     ids = re.findall(r'\bid="([^"]+)"', html)
-    assert len(ids) == len(set(ids)) == 4
+    assert len(ids) == len(set(ids)) == 5
     for names in re.findall(r'aria-labelledby="([^"]+)"', html):
         assert set(names.split()) <= set(ids)
 

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from labkit.classroom.checking import Outcome, check_function
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.reports.matching_lines import Part, matching_lines
+from labkit.classroom.grading.reports.same_as_solution import SameAsSolution
+from labkit.classroom.grading.reports.similar_pair import MOST_LINES
 from labkit.classroom.grading.reports.similarity import (
     ALWAYS_COMMON,
     LEAST_SHARED,
@@ -34,7 +36,7 @@ from labkit.classroom.grading.reports.similarity import (
     answers_in,
     compare,
 )
-from labkit.classroom.grading.reports.similarity_report import MOST_LINES, write_similarity
+from labkit.classroom.grading.reports.similarity_report import write_similarity
 from labkit.classroom.grading.reports.winnowing import (
     GRAM,
     MOST_CHARACTERS,
@@ -1588,14 +1590,11 @@ def test_the_page_counts_what_was_left_out_and_what_is_not_shown(tmp_path: Path)
     solution = Answer("cosine", "c", ALL["cosine"].solution)
     text = page_of(tmp_path, [*COURSE, solution, Answer("f", "x", "def")], most=4)
     hidden = len(ALIKE) - 4
-    assert (
-        f"These are the 4 strongest pairs; {hidden} others that are no stronger are not shown."
-        in text
-    )
+    assert f"On this page are the 4 strongest pairs; {hidden} others are not shown" in text
     assert f"<dt>Answers</dt><dd>{len(COURSE) + 2}</dd>" in text
     assert f"<dt>Compared</dt><dd>{len(COURSE)}</dd>" in text
     assert "Left out: no Python that can be read, or too large</dt><dd>1</dd>" in text
-    assert "<code>cosine</code> 1." in text
+    assert '<code>cosine</code></td><td class="number">1 of 1</td><td><bdi>c</bdi></td>' in text
     assert (
         text.index("<h2>Groups") < text.index("<h2>Alike more than once") < text.index("<h2>Pairs")
     )
@@ -1628,4 +1627,63 @@ def test_a_class_of_copies_gives_a_page_that_can_be_read(tmp_path: Path) -> None
     text = page_of(tmp_path, [Answer("f", f"{n:03}", f"{LONG}#{n}") for n in range(60)])
     assert "1,770 of 1,770" in text
     assert "and 20 more" in text
-    assert "100 strongest pairs; 1,670 others that are no stronger are not shown" in text
+    assert "100 strongest pairs; 1,670 others are not shown" in text
+
+
+def test_a_group_shows_its_strongest_pair_and_folds_the_others(tmp_path: Path) -> None:
+    answers = [Answer("f", name, f"{LONG}# {name}") for name in "abc"]
+    answers += [Answer("g", name, f"{LONG}# {name}") for name in "de"]
+    text = page_of(tmp_path, answers)
+    groups, pairs = text[text.index("<h2>Groups") :].split("<h2>Pairs")
+    before, folded = groups.split("<summary>2 more pairs of these groups</summary>")
+    assert before.count("<summary><b>100 %") == 1
+    assert "<bdi>a</bdi> and <bdi>b</bdi> <span" in before
+    assert folded.count("<summary><b>100 %") == 2
+    assert pairs.count("<summary><b>100 %") == 1
+    assert "<bdi>d</bdi> and <bdi>e</bdi>" in pairs
+    assert "Those in no group" in pairs
+
+
+def test_a_large_group_does_not_hide_the_pairs_outside() -> None:
+    group = [Answer("f", f"{n:03}", f"{LONG}#{n}") for n in range(12)]
+    pair = [Answer("g", name, f"{LONG}#{name}") for name in "xy"]
+    comparison = compare([*group, *pair], most=3)
+    assert comparison.found == 67
+    assert ("g", "x", "y") in found(comparison)
+    assert ("f", "000", "001") in found(comparison)
+    assert len(comparison.pairs) == 3
+
+
+def of_stage(stage: int) -> list[str]:
+    return [exercise.id for exercise in ALL.values() if exercise.stage == stage]
+
+
+def test_who_handed_in_the_model_solution_is_named_whole_assignments_first(tmp_path: Path) -> None:
+    first, *others = of_stage(2)
+    whole = [Answer(name, "zoe", f"{ALL[name].solution}# mine") for name in (first, *others)]
+    part = Answer(first, "ann", ALL[first].solution)
+    own = Answer(first, "bo", LONG)
+    comparison = compare([part, *whole, own])
+    assert comparison.solutions == (
+        SameAsSolution("zoe", "ps02_chunking", (first, *others), 1 + len(others)),
+        SameAsSolution("ann", "ps02_chunking", (first,), 1 + len(others)),
+    )
+    assert [one.whole for one in comparison.solutions] == [True, False]
+    text = write_similarity(comparison, tmp_path).read_text("utf-8")
+    table, by_exercise = text.split("<caption>By exercise</caption>")
+    assert "<code>ps02_chunking</code></td><td><bdi>zoe</bdi></td>" in table
+    assert "<bdi>ann</bdi>" not in table
+    found = "2 of 3</td><td><bdi>ann</bdi>, <bdi>zoe</bdi></td>"
+    assert f'<code>{first}</code></td><td class="number">{found}' in by_exercise
+
+
+def test_the_starter_of_a_whole_assignment_is_no_model_solution() -> None:
+    answers = [Answer(name, "ann", ALL[name].starter) for name in of_stage(2)]
+    assert compare(answers).solutions == ()
+
+
+def test_the_page_says_what_many_is(tmp_path: Path) -> None:
+    said = (
+        "many answers hold: more than 5, and more than 25 % of the distinct ones, or more than 25."
+    )
+    assert said in page_of(tmp_path, [])

@@ -25,16 +25,12 @@ from labkit.classroom.limits import TooSlowError, call_with_limit, raised_inside
 PROBES = 12  # hidden cases tried in a lesson, beside the public ones
 LESSON_SEED = 0
 EXAMPLES = 150
-TOO_SLOW = "TooSlow"
-NOT_PLAIN = "NotPlain"
-DIED = "Died"  # these two where a worker ran the function: its process ended, or nobody asked it
-NOT_RUN = "NotRun"
-_NO_RESULT = {
-    TOO_SLOW: "no result in time",
-    NOT_PLAIN: "no plain data",
-    DIED: "ended the process",
-    NOT_RUN: "not run any more",
-}
+# In the place of an error's name; no error is called so.
+TOO_SLOW = "no result in time"
+NOT_PLAIN = "no plain data"
+DIED = "ended the process"  # these two where a worker ran the function: it ended, or was not asked
+NOT_RUN = "not run any more"
+_NO_RESULT = (TOO_SLOW, NOT_PLAIN, DIED, NOT_RUN)
 _MODEL_SOLUTION = "labkit.classroom.exercise.Exercise.solution"
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit)
 
@@ -60,7 +56,7 @@ class Ran:
 
     def __str__(self) -> str:
         if self.raised:
-            return _NO_RESULT.get(self.raised, f"raises {self.raised}")
+            return self.raised if self.raised in _NO_RESULT else f"raises {self.raised}"
         return repr(self.value)
 
 

@@ -63,7 +63,8 @@ class Exercise:
 
     A grader's sandbox knows no labkit. `packages` names what can be imported there beside Python's
     own and numpy. `lends` maps dotted names of labkit that may be used all the same to the ids of
-    the exercises whose model solutions stand in for them.
+    the exercises whose model solutions stand in for them. `builds_on` names earlier exercises whose
+    function may be called: an error in one of those counts there alone.
     """
 
     id: str
@@ -87,6 +88,7 @@ class Exercise:
     scenario: Function | None = None
     packages: tuple[str, ...] = ()
     lends: Mapping[str, str] = field(default_factory=dict)
+    builds_on: tuple[str, ...] = ()
     seconds: float = 2.0
     written: Callable[[Arguments], str] | None = None
 

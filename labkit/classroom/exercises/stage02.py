@@ -204,6 +204,7 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     ),
     mistakes=mistakes(found_with_find, end_beyond_text, end_inclusive),
     off_limits=("labkit.chunking", "labkit.classroom.exercises"),
+    builds_on=("chunk_text",),
     answer="""\
     if size <= 0 or not 0 <= overlap < size:
         raise ValueError("size must be above 0 and overlap from 0 to below size")

@@ -363,6 +363,7 @@ def top_k(
         "labkit.classroom.exercises.stage03.top_k",
     ),
     lends={"labkit.similarity.cosine": "cosine"},
+    builds_on=("cosine",),
     answer="""\
     import math
 

@@ -877,6 +877,7 @@ def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
         "labkit.classroom.exercises.stage05.rank_hits",
     ),
     lends={"labkit.ranking.reciprocal_rank_fusion": "reciprocal_rank_fusion"},
+    builds_on=("reciprocal_rank_fusion",),
     answer="""\
     by_meaning = [h["id"] for h in sorted(hits, key=lambda h: (-h["cosine"], h["id"]))]
     worded = [h for h in hits if h["shared"] > 0]

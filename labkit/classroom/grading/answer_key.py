@@ -75,16 +75,25 @@ class AnswerKey:
             return known
 
 
-def score(points: int, verdicts: Sequence[CaseVerdict]) -> float:
-    """The points that these verdicts earn, to two decimals.
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a group of cases earned, and what it can earn at the most."""
+
+    earned: float
+    most: float
+
+
+def shares(points: int, verdicts: Sequence[CaseVerdict]) -> dict[Group, Share]:
+    """The share of the points of each group that there are verdicts of.
 
     A group earns its share if all its cases hold: examples and inputs to refuse one part each,
     ordinary inputs two; an exercise without inputs to refuse has three parts. Whoever raises at
     everything gets nothing for refusing: that part needs the examples too.
 
-    >>> right, wrong = CaseVerdict(Group.ORDINARY, True), CaseVerdict(Group.EXAMPLES, False)
-    >>> score(6, [right, wrong])
-    4.0
+    >>> shares(6, [CaseVerdict(Group.ORDINARY, True), CaseVerdict(Group.EXAMPLES, False)])[
+    ...     Group.ORDINARY
+    ... ]
+    Share(earned=4.0, most=4.0)
     """
     holds = {
         group: all(verdict.passed for verdict in verdicts if verdict.group is group)
@@ -94,5 +103,15 @@ def score(points: int, verdicts: Sequence[CaseVerdict]) -> float:
     if not holds.get(Group.EXAMPLES, True):
         holds = {group: held and group is not Group.REFUSALS for group, held in holds.items()}
     parts = sum(SHARES[group] for group in holds)
-    earned = sum(SHARES[group] for group, held in holds.items() if held)
-    return round(points * earned / parts, 2) if parts else 0.0
+    most = {group: points * SHARES[group] / parts for group in holds}
+    return {group: Share(most[group] * held, most[group]) for group, held in holds.items()}
+
+
+def score(points: int, verdicts: Sequence[CaseVerdict]) -> float:
+    """The points that these verdicts earn, to two decimals: the sum of the `shares`.
+
+    >>> right, wrong = CaseVerdict(Group.ORDINARY, True), CaseVerdict(Group.EXAMPLES, False)
+    >>> score(6, [right, wrong])
+    4.0
+    """
+    return round(sum(share.earned for share in shares(points, verdicts).values()), 2)

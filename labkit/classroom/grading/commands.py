@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress
 
 from labkit.classroom.checking import Outcome
+from labkit.types import LabError
 
 if TYPE_CHECKING:
     from labkit.classroom.grading.grade import Class, How
+    from labkit.classroom.grading.key import Key
 
 DIFFERENT = 3
 OUR_FAULT = 1
@@ -36,9 +37,12 @@ KeyFile = Annotated[
     Path | None,
     typer.Option(
         "--key",
-        help="The instructor's key file; made at first use. Default: LABKIT_GRADING_KEY, or "
-        "~/.config/labkit/grading.key.",
+        help="Your key file. Default: LABKIT_GRADING_KEY, or one among your own settings, which "
+        "is made at first use.",
     ),
+]
+NewKey = Annotated[
+    bool, typer.Option("--new-key", help="Make the file that --key names, if there is none.")
 ]
 Unsafe = Annotated[
     bool,
@@ -66,6 +70,7 @@ def grade(
     submissions: Submissions,
     out: Results,
     key: KeyFile = None,
+    new_key: NewKey = False,
     seed: Seed = "1",
     jobs: Jobs = _CORES,
     fresh: Fresh = False,
@@ -79,17 +84,18 @@ def grade(
     and a report on similar answers. Interrupted, it goes on from where it was.
     """
     from labkit.classroom.grading.grade import How, grade_class
-    from labkit.classroom.grading.key import default_key_path, open_key
     from labkit.classroom.grading.reports.all import write_reports
 
-    how = How(open_key(key or default_key_path(), create=True), seed, jobs, unsafe, fresh)
+    if not seed.strip():
+        raise LabError("The label after --seed is empty; name a term, for instance.")
+    how = How(_key(key, new_key), seed, jobs, unsafe, fresh)
     began = time.monotonic()
     with _bar("Grading") as progress:
         graded = grade_class(submissions, out, how, progress)
     summary = _summary(graded, how, time.monotonic() - began)
     written = write_reports(graded, out, summary, threshold)
     if as_json:
-        typer.echo(_as_json(graded, [path.relative_to(out).as_posix() for path in written]))
+        typer.echo(_as_json(graded, seed, [path.relative_to(out).as_posix() for path in written]))
     else:
         for label, text in summary.items():
             typer.echo(f"{label}: {text}")
@@ -128,8 +134,27 @@ def regrade(
             for line in lines:
                 typer.echo(f"  {line}")
         typer.echo(f"{len(again)} graded again, {len(found)} of them with differences.")
+        if not found:
+            typer.echo("Submissions, exercises, environment and sandbox are those of the records.")
     if found:
         raise typer.Exit(DIFFERENT)
+
+
+def _key(path: Path | None, new: bool) -> Key:
+    """The instructor's key. A new one is announced; a mistyped path makes none."""
+    from labkit.classroom.grading.key import default_key_path, open_key
+
+    chosen = path or default_key_path()
+    missing = not chosen.exists()
+    if missing and path is not None and not new:
+        raise LabError(f"There is no key file {path}. To make it, say --new-key.")
+    key = open_key(chosen, create=True)
+    if missing:
+        typer.echo(
+            f"Made a new key: {chosen}. Keep a copy: it makes the hidden cases and signs records.",
+            err=True,
+        )
+    return key
 
 
 def _summary(graded: Class, how: How, seconds: float) -> dict[str, str]:
@@ -138,18 +163,28 @@ def _summary(graded: Class, how: How, seconds: float) -> dict[str, str]:
     return {
         "Submissions": f"{len(graded.graded)}{before}",
         "Sandbox": graded.sandbox,
-        "Time": f"{seconds:.0f} s with {how.jobs} at a time",
+        "Grading took": f"{seconds:.0f} s with {how.jobs} at a time",
         "Hidden cases": f"seed {how.seed!r} under your key",
     }
 
 
-def _as_json(graded: Class, written: Sequence[str]) -> str:
+def _as_json(graded: Class, seed: str, written: Sequence[str]) -> str:
     return json.dumps(
         {
             "submissions": len(graded.graded),
             "kept": graded.kept,
             "sandbox": graded.sandbox,
+            "seed": seed,
             "outcomes": _outcomes(graded),
+            "scores": [
+                {
+                    "student": one.student,
+                    "assignment": one.assignment,
+                    "score": one.score,
+                    "max_score": one.max_score,
+                }
+                for one in graded.graded
+            ],
             "faults": graded.faults,
             "written": written,
         },
@@ -170,11 +205,19 @@ def _bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
         console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
     ) as bar:
         task = bar.add_task(what, total=None)
+        done, of = 0, 0
 
-        def told(done: int, of: int, name: str) -> None:
-            from labkit.classroom.grading.names import shown
+        def told(number: int, total: int, _: str) -> None:
+            nonlocal done, of
+            done, of = number, total
+            bar.update(task, completed=done, total=of)
 
-            description = f"{what}: {escape(shown(name)[-40:])}"
-            bar.update(task, completed=done, total=of, description=description)
-
-        yield told
+        try:
+            yield told
+        except KeyboardInterrupt:
+            typer.echo(
+                f"labkit: {done} of {of} submissions are graded and kept. Run the same command "
+                "again to go on.",
+                err=True,
+            )
+            raise

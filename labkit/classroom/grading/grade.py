@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -25,12 +27,14 @@ from labkit.classroom.grading.record import (
     write_record,
 )
 from labkit.classroom.grading.reports.similarity import Answer, answers_in
+from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.running.sandbox import Sandbox, sandbox
 from labkit.classroom.grading.submissions.collect import collect
 from labkit.classroom.grading.submissions.triage import triage
 from labkit.classroom.grading.types import Graded, Submission
 from labkit.types import LabError
 
+_INSTEAD = "Take another folder for these results, or say --fresh to replace what is there."
 Progress = Callable[[int, int, str], None]
 """Told after each submission: how many are done, of how many, and which."""
 
@@ -63,10 +67,39 @@ def grade_class(
 ) -> Class:
     """Grade every submission below a folder (or in a zip) and write their records.
 
-    What an earlier run graded on the same basis is kept. A Ctrl-C leaves the records that there
-    are; the next run goes on from them. A fault on one submission is noted and stops no other.
+    What an earlier run graded on the same basis is kept. A Ctrl-C ends at once and leaves the
+    records that there are; the next run goes on from them. A fault on one submission is noted and
+    stops no other. LabError if the results lie inside the submissions, or if they hold records of
+    another key or seed and `fresh` does not say that they may go.
     """
-    return _grade(_collected(submissions), results, how, progress)
+    if results.resolve().is_relative_to(submissions.resolve()):
+        raise LabError(
+            f"{results} lies inside {submissions}: the next run would take it for a student."
+        )
+    found = _collected(submissions)
+    if not how.fresh:
+        _check_records(found, results, how)
+    write_whole(results / ".writable", "").unlink()  # better now than after an hour of grading
+    return _grade(found, results, how, progress)
+
+
+def _check_records(found: Sequence[Submission], results: Path, how: How) -> None:
+    """Nothing of an earlier grading is replaced without a word."""
+    for submission in found:
+        path = record_path(results, submission)
+        if not path.is_file():
+            continue
+        try:
+            graded, on = read_record(path, how.key)
+        except LabError as error:
+            raise LabError(f"{error} {_INSTEAD}") from error
+        if (graded.student, graded.assignment) != (submission.student, submission.assignment):
+            raise LabError(f"The record of {submission.name} is another student's. {_INSTEAD}")
+        if on.seed != how.seed:
+            raise LabError(
+                f"The record of {submission.name} was made with the seed {on.seed!r}, not "
+                f"{how.seed!r}. {_INSTEAD}"
+            )
 
 
 def regrade(
@@ -99,9 +132,20 @@ def regrade(
 
 def _collected(submissions: Path) -> list[Submission]:
     """The submissions, each with a folder for its results that is no other student's."""
-    found = collect(submissions)
+    found = _told_apart(collect(submissions))
     folders = file_names(one.student for one in found)
     return [replace(one, folder=folders[one.student]) for one in found]
+
+
+def _told_apart(found: Sequence[Submission]) -> list[Submission]:
+    """Two students who look alike, by whatever way, are told apart by where their work lies."""
+    alike = Counter((one.student, one.assignment) for one in found)
+    return [
+        replace(one, student=f"{one.student} [{hashlib.sha256(one.name.encode()).hexdigest()[:6]}]")
+        if alike[one.student, one.assignment] > 1
+        else one
+        for one in found
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +180,7 @@ def _grade(found: Sequence[Submission], results: Path, how: How, progress: Progr
         except BaseException:
             for future in futures:
                 future.cancel()
+            box.stop()
             raise
     done.graded.sort(key=lambda one: (one.student, one.assignment))
     done.answers.sort(key=lambda one: (one.exercise, one.student))
@@ -199,10 +244,7 @@ class _Grader:
     def _kept(self, path: Path, submission: Submission) -> Graded | None:
         if not path.is_file():
             return None
-        try:
-            graded, on = read_record(path, self._how.key)
-        except LabError:  # of another key, or damaged: grade again
-            return None
+        graded, on = read_record(path, self._how.key)
         return graded if on == self._basis(submission) else None
 
     def _basis(self, submission: Submission) -> Basis:

@@ -10,7 +10,13 @@ from labkit.classroom.exercise import Exercise
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.answer_key import AnswerKey, KeyCase, score
 from labkit.classroom.grading.running.sandbox import Sandbox
-from labkit.classroom.grading.running.session import GivenUpError, Place, Said, Session
+from labkit.classroom.grading.running.session import (
+    GivenUpError,
+    Place,
+    Said,
+    Session,
+    without_paths,
+)
 from labkit.classroom.grading.types import (
     CaseVerdict,
     Cell,
@@ -45,7 +51,7 @@ class Judge:
         skip: dict[Place, Finding] = {}
         marks: dict[str, ExerciseMark] = {}
         for exercise in exercises_of(submission.assignment):
-            unread = _unread(exercise, triaged.findings)
+            unread = _unread(exercise, triaged)
             mark = unread or self._mark(exercise, triaged.cells, skip, slot)
             marks[exercise.id] = self._follow_on(exercise, mark, marks, triaged.cells, skip, slot)
         findings = (*submission.findings, *triaged.findings, *skip.values())
@@ -56,6 +62,8 @@ class Judge:
             tuple(marks.values()),
             findings,
             submission.folder,
+            submission.number,
+            submission.platform,
         )
 
     def _follow_on(
@@ -71,10 +79,10 @@ class Judge:
         better: one error counts once."""
         failed = [
             name
-            for name in exercise.lends.values()
+            for name in exercise.builds_on
             if name in marks and marks[name].outcome is not Outcome.RIGHT
         ]
-        judged = mark.outcome not in (Outcome.RIGHT, Outcome.NOT_ATTEMPTED, Outcome.DELEGATED)
+        judged = mark.outcome not in (Outcome.RIGHT, Outcome.NOT_ATTEMPTED)
         if not failed or not judged:
             return mark
         lent = [Cell(0, ALL[name].solution) for name in failed]
@@ -100,9 +108,11 @@ class Judge:
         return replace(mark, wall=round(wall, 3), cpu=round(cpu, 3), memory=round(memory, 1))
 
 
-def _unread(exercise: Exercise, findings: Sequence[Finding]) -> ExerciseMark | None:
-    """The mark of an answer that Python cannot read, if this is one."""
-    for found in findings:
+def _unread(exercise: Exercise, triaged: Triaged) -> ExerciseMark | None:
+    """The mark of an answer that Python cannot read, if there is no other one."""
+    if any(exercise.id in cell.exercises for cell in triaged.cells):
+        return None
+    for found in triaged.findings:
         if found.kind is Kind.SYNTAX_ERROR and found.exercise == exercise.id:
             blank = ExerciseMark(exercise.id, 0.0, exercise.points, Outcome.CRASHED)
             place = f"cell {found.cell}, line {found.line}"
@@ -133,10 +143,15 @@ def _marked(
     blank: ExerciseMark, key: AnswerKey, said: Sequence[Said], session: Session
 ) -> ExerciseMark:
     asked = [item for item in said if item is not _NOT_RUN]
-    delegated = next((item.delegated for item in asked if item.delegated), "")
+    delegated = [number for number, item in enumerate(asked) if item.delegated]
     if delegated:
-        message = f"Your function calls labkit's {delegated}. Write it yourself."
+        public = delegated[0] < len(key.exercise.cases)
+        name = asked[delegated[0]].delegated if public else "own functions"
+        message = f"Your function calls labkit's {name}. Write it yourself."
         return replace(blank, outcome=Outcome.DELEGATED, message=message)
+    if session.slow and not asked:
+        message = "What stands outside your functions takes too long to run."
+        return replace(blank, outcome=Outcome.TOO_SLOW, message=message)
     if not session.defined:
         return _undefined(blank, key.exercise, session)
     if asked and _untouched(asked):
@@ -148,6 +163,7 @@ def _marked(
             blank, score=float(blank.max_score), outcome=Outcome.RIGHT, cases=tuple(verdicts)
         )
     first = said[failing[0]]
+    examples = sum(number < len(key.exercise.cases) for number in failing)
     # A mistake is recognised by what it does, so not by what a lost worker left undone.
     behaviour = [item.ran for item in said[: len(asked)]]
     died = any(ran.raised == DIED for ran in behaviour)
@@ -156,17 +172,17 @@ def _marked(
         blank,
         score=score(blank.max_score, verdicts),
         outcome=_outcome(first, key.cases[failing[0]]),
-        message=_message(first, public=failing[0] < len(key.exercise.cases)),
+        message=_message(first, examples),
         mistake=mistake.name if mistake else "",
         sentence=mistake.sentence if mistake else "",
-        line=first.line,
+        line=first.line if failing[0] < len(key.exercise.cases) else "",
         cases=tuple(verdicts),
     )
 
 
 def _undefined(blank: ExerciseMark, exercise: Exercise, session: Session) -> ExerciseMark:
     """A function that is not there after all cells have run."""
-    where = "; ".join(f"cell {cell}, line {line}: {text}" for cell, line, text in session.problems)
+    where = "; ".join(session.problems)
     message = f"After all cells had run, there was no {exercise.id}."
     return replace(blank, outcome=Outcome.CRASHED, message=message, line=where[:400])
 
@@ -174,14 +190,22 @@ def _undefined(blank: ExerciseMark, exercise: Exercise, session: Session) -> Exe
 def _verdict(exercise: Exercise, case: KeyCase, said: Said) -> CaseVerdict:
     """Compared here, where none of the learner's objects is."""
     passed = agree(said.ran, case.expected) and not said.changed
-    shown = {}
-    if case.group is Group.EXAMPLES and not passed:
-        shown = {
+    told = {}
+    if not passed:
+        told = {
             "call": short_run(visible(exercise.call_written(case.arguments)), 320),
             "expected": short_run(visible(str(case.expected))),
-            "got": short_run(visible(str(said.ran))) + ", and changes its input" * said.changed,
+            "got": _got(said) + ", and changes its input" * said.changed,
         }
-    return CaseVerdict(case.group, passed, said.ran.raised, shown)
+    public = case.group is Group.EXAMPLES
+    return CaseVerdict(
+        case.group, passed, said.ran.raised, told if public else {}, {} if public else told
+    )
+
+
+def _got(said: Said) -> str:
+    """A result for people: cut before it is written out, without paths of this machine."""
+    return short_run(visible(without_paths(str(said.ran)[:1000])))
 
 
 def _outcome(said: Said, case: KeyCase) -> Outcome:
@@ -196,8 +220,9 @@ def _outcome(said: Said, case: KeyCase) -> Outcome:
     return Outcome.WRONG
 
 
-def _message(said: Said, *, public: bool) -> str:
-    """What to say of the first failing case: of a hidden one nothing that would describe it."""
+def _message(said: Said, examples: int) -> str:
+    """What to say of the first failing case, where so many examples fail: of a hidden one nothing
+    that would describe it."""
     raised = said.ran.raised
     if raised == TOO_SLOW:
         return "One input had no result in time."
@@ -209,6 +234,7 @@ def _message(said: Said, *, public: bool) -> str:
         return "What you return is no plain data: return text, numbers, bytes, lists, dictionaries."
     if said.changed:
         return "The function changes the values that it was given; its caller needs them."
-    if not public:
+    if not examples:
         return "All examples hold; another input gives another result than expected."
-    return said.error or "One input gives another result than expected."
+    inputs = "One input gives" if examples == 1 else "Some inputs give"
+    return said.error or f"{inputs} another result than expected."

@@ -53,13 +53,20 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 
 def shown(name: str) -> str:
     """A name for people: control characters and those that turn the direction of writing are
-    spelled out, a name of more than 200 characters is cut.
+    spelled out. A name of more than 200 characters is cut and ends in a hash of the whole, so
+    that two long names that begin alike do not look alike.
 
     >>> shown("anna\\u202egpj.exe")
     'anna\\\\u202egpj.exe'
     """
-    cut = name if len(name) <= MAX_SHOWN else f"{name[: MAX_SHOWN - 1]}…"
-    return "".join(_spelled(c) if _invisible(c) else c for c in cut)
+    if len(name) <= MAX_SHOWN:
+        return spelled_out(name)
+    return f"{spelled_out(name[: MAX_SHOWN - _HASH - 1])}…{_digest(name)}"
+
+
+def spelled_out(text: str) -> str:
+    """A text of any length in which no character hides, or turns the direction of writing."""
+    return "".join(_spelled(c) if _invisible(c) else c for c in text)
 
 
 def _invisible(character: str) -> bool:
@@ -87,8 +94,11 @@ def _harmless(character: str) -> bool:
 
 
 def _with_hash(plain: str, name: str) -> str:
-    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
-    return f"{_cut(plain, _HASH + 1)}-{digest}"
+    return f"{_cut(plain, _HASH + 1)}-{_digest(name)}"
+
+
+def _digest(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
 
 
 def _cut(plain: str, reserve: int) -> str:

@@ -56,7 +56,7 @@ class Basis:
 def basis(submission: Submission, exercises: Sequence[Exercise], seed: str, sandbox: str) -> Basis:
     """The basis of a grading that is about to start."""
     return Basis(
-        hashlib.sha256(submission.content).hexdigest(),
+        _submission_hash(submission),
         _exercises_hash(exercises),
         _environment_hash(exercises),
         seed,
@@ -85,11 +85,16 @@ def read_record(path: Path, key: Key) -> tuple[Graded, Basis]:
         signature = str(content.pop("signature"))
         if not key.signed(_canonical(content), signature):
             raise LabError(
-                f"{path.name} was changed since it was signed, or signed by another key."
+                f"{_place(path)} was changed since it was signed, or signed by another key."
             )
         return _graded(content["graded"]), Basis(**content["basis"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LabError(f"{path.name} is no grade record: {error}.") from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise LabError(f"{_place(path)} is no grade record: {error}.") from error
+
+
+def _place(path: Path) -> str:
+    """A record as people know it: the student's folder and the assignment."""
+    return f"The record {path.parent.name}/{path.name}"
 
 
 def records(folder: Path) -> Iterator[Path]:
@@ -123,6 +128,12 @@ def _changed_cases(old: ExerciseMark, new: ExerciseMark) -> str:
     pairs = zip(old.cases, new.cases, strict=True)
     numbers = [str(number) for number, (a, b) in enumerate(pairs, start=1) if a != b]
     return f"; other verdicts on cases {', '.join(numbers)}" if numbers else ""
+
+
+def _submission_hash(submission: Submission) -> str:
+    """Over what was sent, and over what was found of it where nothing could be read."""
+    sent = submission.sha256 or hashlib.sha256(submission.content).hexdigest()
+    return hashlib.sha256(f"{sent} {submission.findings}".encode()).hexdigest()
 
 
 def _exercises_hash(exercises: Sequence[Exercise]) -> str:
@@ -164,6 +175,8 @@ def _graded(content: Mapping[str, Any]) -> Graded:
         tuple(map(_mark, content["marks"])),
         tuple(map(_finding, content["findings"])),
         content["folder"],
+        content.get("number", ""),
+        content.get("platform", ""),
     )
 
 

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     NO_NOTEBOOK = "no notebook"
     NOT_OURS = "no exercise found"
     MISSING_CELL = "missing cell"
+    RENAMED_FUNCTION = "renamed function"
     DUPLICATED_CELL = "duplicated cell"
     RETYPED_CELL = "retyped cell"
     LOST_METADATA = "lost metadata"
@@ -30,6 +31,8 @@ class Kind(StrEnum):
     SEVERAL_FILES = "several files"
     IGNORED_FILE = "ignored file"
     HOSTILE_NAME = "hostile name"
+    LATE = "handed in late"
+    SOLUTION_MARKS = "marks of the model solution"
     LEFT_OUT = "left out when run"
     FOLLOW_ON = "follow-on error"
 
@@ -50,8 +53,10 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A student's work on one assignment, as found. `name` is its place below the folder of
-    submissions, for people; `content` its bytes, empty where they could not be read; `folder` the
-    name that the student's folder has among the results."""
+    submissions, for people; `content` its bytes, empty where they could not be read, and without
+    the outputs of a large notebook; `sha256` the hash of what was sent; `folder` the name that the
+    student's folder has among the results. `platform` is "canvas", "moodle" or empty,
+    and `number` what the platform counts the student by."""
 
     student: str
     assignment: str
@@ -59,6 +64,9 @@ class Submission:
     content: bytes
     findings: tuple[Finding, ...] = ()
     folder: str = ""
+    number: str = ""
+    platform: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +97,15 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """What came of one case. `raised` names the error, or how the worker ended; `shown` holds the
-    call, what was expected and what came, for public cases alone."""
+    """What came of one case. `raised` names the error, or how the worker ended. Of a case that
+    failed, `shown` holds the call, what was expected and what came, if the case is public; else
+    `secret` does, which stays in the instructor's record."""
 
     group: Group
     passed: bool
     raised: str = ""
     shown: Mapping[str, str] = field(default_factory=dict)
+    secret: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +131,8 @@ class ExerciseMark:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """All that is known of one submission after grading."""
+    """All that is known of one submission after grading. `assignment` is empty, and there are no
+    marks, where nothing could be read as work on one."""
 
     student: str
     assignment: str
@@ -129,6 +140,8 @@ class Graded:
     marks: tuple[ExerciseMark, ...]
     findings: tuple[Finding, ...] = ()
     folder: str = ""
+    number: str = ""
+    platform: str = ""
 
     @property
     def score(self) -> float:

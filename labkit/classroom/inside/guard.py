@@ -72,7 +72,9 @@ def set_guard() -> None:
 
 
 def _is_a_learners(frame: FrameType | None) -> bool:
-    """Does a learner's cell ask, by itself or through a module that is made for asking?"""
+    """Does a learner's code ask, by itself or through a module that is made for asking? Files of
+    Python's own have whole paths; a cell, and what `compile` makes in it, has a bare name."""
     while frame is not None and frame.f_code.co_filename.endswith(_GO_BETWEENS):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith(CELL)
+    name = frame.f_code.co_filename if frame is not None else ""
+    return bool(name) and not name.startswith((os.sep, "<frozen ")) and name[1:3] != ":\\"

@@ -10,6 +10,10 @@ from typing import Any
 _TUPLE, _BYTES, _DICTIONARY = "tuple", "bytes", "dictionary"
 
 
+MAX_KEYS = 10_000  # of one dictionary
+MAX_WHOLE_KEY = 1 << 53
+
+
 class WireError(ValueError):
     """What arrived is no line that `dumps` writes."""
 
@@ -49,6 +53,14 @@ def _unpacked(value: Any) -> Any:
         return tuple(_unpacked(item) for item in content)
     if kind == _BYTES:
         return base64.b64decode(content, validate=True)
-    if kind == _DICTIONARY:
-        return {_unpacked(key): _unpacked(item) for key, item in content}
+    if kind == _DICTIONARY and len(content) <= MAX_KEYS:
+        return {_key(key): _unpacked(item) for key, item in content}
     raise KeyError(kind)
+
+
+def _key(value: Any) -> Any:
+    """A key; whole numbers whose hashes could be made to collide are refused."""
+    key = _unpacked(value)
+    if isinstance(key, int) and abs(key) > MAX_WHOLE_KEY:
+        raise KeyError("a key that is too large")
+    return key

@@ -23,7 +23,8 @@ from .trap import Trap, set_trap
 from .wire import dumps, loads
 
 Message: TypeAlias = dict[str, Any]
-MAX_REPLY = 4_000_000  # bytes
+MAX_PARTS = 5_000  # values in it
+MAX_REPLY = 64_000  # bytes; the longest right answer has some four hundred
 _FORGOTTEN = ("inside", "json", "base64", "ast", "tempfile")  # a learner's import gets its own copy
 
 
@@ -113,7 +114,8 @@ def _answer(function: Any, line: bytes, trap: Trap) -> Message:
         reply = _raised(error)
     reply["used"] = _used()
     reply["delegated"] = trap.called[0] if trap.called else ""
-    if len(dumps(reply)) > MAX_REPLY:
+    line = dumps(reply)
+    if len(line) > MAX_REPLY or sum(map(line.count, (b",", b"[", b"{"))) > MAX_PARTS:
         return {"raised": "NotPlain", "said": "it is larger than anything an exercise asks for"}
     return reply
 

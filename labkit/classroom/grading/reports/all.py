@@ -25,5 +25,5 @@ def write_reports(
         written += write_feedback(one, folder / "feedback")
     comparison = compare(graded.answers, THRESHOLD if threshold is None else threshold)
     written.append(write_similarity(comparison, folder))
-    written.append(write_overview(graded.graded, folder, summary))
+    written.append(write_overview(graded.graded, folder, summary, comparison.solutions))
     return written

@@ -13,12 +13,17 @@ from labkit.classroom.grading.types import Graded
 
 
 def write_feedback(one: Graded, folder: Path) -> tuple[Path, Path]:
-    """Write `STUDENT/ASSIGNMENT.html` and `.md` below `folder`; the two say the same."""
+    """Write `STUDENT/ASSIGNMENT.html` and `.md` below `folder`; the two say the same. Where
+    nothing could be read as work on an assignment, they are called `unreadable`."""
     said, page = feedback(one), folder / feedback_name(one)
-    text = page.with_name(f"{file_name(one.assignment)}.md")
+    text = page.with_name(f"{_stem(one)}.md")
     return write_whole(page, as_html(said)), write_whole(text, as_markdown(said))
 
 
 def feedback_name(one: Graded) -> PurePosixPath:
     """Where the page of a result stands below the folder of feedback."""
-    return PurePosixPath(one.folder or file_name(one.student), f"{file_name(one.assignment)}.html")
+    return PurePosixPath(one.folder or file_name(one.student), f"{_stem(one)}.html")
+
+
+def _stem(one: Graded) -> str:
+    return file_name(one.assignment) if one.assignment else "unreadable"

@@ -6,14 +6,23 @@ Of a case that is not an example, nothing is said but whether it holds, and as a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit.classroom.checking import DIED, NOT_RUN, TOO_SLOW, Outcome
 from labkit.classroom.exercise import Exercise
 from labkit.classroom.exercises import ALL
+from labkit.classroom.grading.answer_key import shares
 from labkit.classroom.grading.names import shown
-from labkit.classroom.grading.types import CaseVerdict, ExerciseMark, Finding, Graded, Group
+from labkit.classroom.grading.reports.advice import step
+from labkit.classroom.grading.types import (
+    CaseVerdict,
+    ExerciseMark,
+    Finding,
+    Graded,
+    Group,
+    Kind,
+)
 from labkit.classroom.show import short_run, visible
 
 CASES, FINDINGS = 5, 30  # how many of each one exercise shows
@@ -26,28 +35,8 @@ IN_WORDS = {
     Outcome.DELEGATED: "calls labkit's own solution",
     Outcome.DIED: "ended the process",
 }
-_STEP = {
-    Outcome.RIGHT: "",
-    Outcome.NOT_ATTEMPTED: "Replace the `raise` line with a first attempt. A short one is enough "
-    "for a check to tell you more.",
-    Outcome.WRONG: "Take the first case shown here, go through your function with it by hand, and "
-    "find the line where it takes another way.",
-    Outcome.CRASHED: "Ask with which input your function gets to the line where it stops, and what "
-    "it should do there.",
-    Outcome.TOO_SLOW: "Ask what makes your loop or your recursion end, and whether it does for "
-    "every input: an empty one, too.",
-    Outcome.DELEGATED: "The point is to build it: start from the task, not from the answer.",
-    Outcome.DIED: "Your code ended Python itself, or needed more memory than there was. Look for "
-    "`exit()`, and for a list or a recursion that grows without end.",
-}
-_BEYOND_EXAMPLES = (
-    "The examples hold, so look beyond them: the empty input, the smallest, a tie, and what the "
-    "task says about errors."
-)
-_REFUSALS_LEFT = (
-    "All legal inputs come out right. Read again what the task says about the others, and which "
-    "error each of them should raise."
-)
+_FILE = "Your file"
+_UNREAD = (Kind.UNREADABLE, Kind.TOO_LARGE, Kind.NO_NOTEBOOK, Kind.NOT_OURS)
 _NO_CASES = (Outcome.RIGHT, Outcome.NOT_ATTEMPTED, Outcome.DELEGATED)  # whose counts say nothing
 _ENDED = {
     TOO_SLOW: "no result in time",
@@ -58,11 +47,13 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How many cases of a group hold; `remark` says what else may be said of them."""
+    """How many cases of a group hold, and the points for it; `remark` says what else may be said
+    of them."""
 
     group: Group
     held: int
     total: int
+    points: str = ""
     remark: str = ""
 
 
@@ -87,7 +78,7 @@ class Note:
 @dataclass(frozen=True, slots=True)
 class Section:
     """What is said of one exercise. Texts may hold `code` in backticks; all are short, and none is
-    escaped."""
+    escaped. `line` is where the code stopped, `where` where Python could not read it."""
 
     exercise: str
     title: str
@@ -99,14 +90,17 @@ class Section:
     failing: tuple[FailingCase, ...] = ()
     more_failing: int = 0
     line: str = ""
+    where: str = ""
     step: str = ""
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """All that a student is told of one assignment; what works comes first."""
+    """All that a student is told of one assignment; what works comes first. `assignment` and
+    `points` are empty where nothing could be read as work on one."""
 
+    title: str
     student: str
     assignment: str
     points: str
@@ -118,15 +112,43 @@ class Feedback:
 
 def feedback(one: Graded) -> Feedback:
     """What is said of a result."""
+    said = {mark.exercise: _of(mark, one.findings) for mark in one.marks}
+    unread = _unread(one)
+    sections = tuple(_section(mark, said[mark.exercise]) for mark in one.marks)
     return Feedback(
+        title="Feedback on" if one.assignment else "We could not read what you sent",
         student=clean(one.student, 80),
         assignment=clean(one.assignment, 80),
-        points=f"{points(one.score)} of {one.max_score} points",
+        points=f"{points(one.score)} of {one.max_score} points" if one.assignment else "",
         works=_what_works(one.marks),
-        next_step=_next_step(one.marks),
-        sections=tuple(map(_section, one.marks)),
-        notes=_notes(one.findings),
+        next_step=unread or _next_step(one.marks, said),
+        sections=() if unread else sections,
+        notes=_notes([found for found in one.findings if not _stands_below(found, one.marks)]),
     )
+
+
+def _unread(one: Graded) -> str:
+    """Why nothing could be read as an answer, if that is so: then nothing else comes next."""
+    if any(mark.outcome is not Outcome.NOT_ATTEMPTED for mark in one.marks):
+        return ""
+    reasons = (f.message for f in one.findings if f.kind in _UNREAD and not (f.cell or f.repaired))
+    return clean(next(reasons, ""), 300)
+
+
+def _stands_below(found: Finding, marks: Sequence[ExerciseMark]) -> bool:
+    """Is it said where the exercise is?"""
+    missing = found.kind in (Kind.MISSING_CELL, Kind.RENAMED_FUNCTION)
+    return any(
+        found.exercise == mark.exercise and (missing or found.message == mark.message)
+        for mark in marks
+    )
+
+
+def _of(mark: ExerciseMark, findings: Sequence[Finding]) -> list[Finding]:
+    """What was found of an exercise; a draft that Python cannot read says nothing of an answer
+    whose cases ran."""
+    about = [finding for finding in findings if finding.exercise == mark.exercise]
+    return [f for f in about if not (mark.cases and f.kind is Kind.SYNTAX_ERROR)]
 
 
 def points(value: float) -> str:
@@ -149,19 +171,29 @@ def _what_works(marks: Sequence[ExerciseMark]) -> tuple[str, ...]:
     if partly:
         names = ", ".join(f"{_named(mark)} ({_earned(mark)})" for mark in partly)
         said.append(f"Partly there: {names}.")
-    return tuple(said) or ("Your submission arrived.",)
+    return tuple(said)
 
 
-def _next_step(marks: Sequence[ExerciseMark]) -> str:
-    """The unsolved exercise that is nearest to its goal comes next; of equals, the first."""
-    open_ones = [mark for mark in marks if mark.outcome is not Outcome.RIGHT]
-    if not open_ones:
+def _next_step(marks: Sequence[ExerciseMark], said: Mapping[str, Sequence[Finding]]) -> str:
+    """The first exercise that is not solved comes next: later ones build on it."""
+    first = next((mark for mark in marks if mark.outcome is not Outcome.RIGHT), None)
+    if first is None:
         return "Everything holds. Well done: go on with the next lesson." if marks else ""
-    nearest = max(open_ones, key=lambda mark: mark.score / max(mark.max_score, 1))
-    if nearest.score <= 0:
-        return f"Go on with {_named(nearest)}. {_step(nearest)}"
-    earned = f"{_earned(nearest)} are yours already."
-    return f"Go on with {_named(nearest)}: {earned} {clean(nearest.sentence, 300)}".strip()
+    if first.score <= 0:
+        about = said[first.exercise]
+        return " ".join([f"Go on with {_named(first)}.", *_reason(about), step(first, about)])
+    earned = f"{_earned(first)} are yours already."
+    return f"Go on with {_named(first)}: {earned} {clean(first.sentence, 300)}".strip()
+
+
+def _reason(findings: Sequence[Finding]) -> list[str]:
+    """What kept the answer from being tried, if something did."""
+    for found in findings:
+        if found.kind is Kind.SYNTAX_ERROR:
+            return [f"{_place(found)}:"]
+        if found.kind in (Kind.RENAMED_FUNCTION, Kind.MISSING_CELL):
+            return [clean(found.message, 300)]
+    return []
 
 
 def _named(mark: ExerciseMark) -> str:
@@ -172,21 +204,24 @@ def _earned(mark: ExerciseMark) -> str:
     return f"{points(mark.score)} of {mark.max_score} points"
 
 
-def _section(mark: ExerciseMark) -> Section:
+def _section(mark: ExerciseMark, findings: Sequence[Finding]) -> Section:
     exercise = ALL.get(mark.exercise)
     failing = _failing(mark)
+    unread = next((found for found in findings if found.kind is Kind.SYNTAX_ERROR), None)
+    next_step = step(mark, findings)
     return Section(
         exercise=clean(mark.exercise, 80),
         title=exercise.title if exercise else clean(mark.exercise, 80),
         points=_earned(mark),
         outcome=mark.outcome,
-        works=_works(mark),
-        held=() if mark.outcome in _NO_CASES else _held(mark.cases),
+        works=_works(mark, findings),
+        held=() if mark.outcome in _NO_CASES else _held(mark),
         sentence=clean(mark.sentence, 300) or _own_message(mark),
         failing=failing[:CASES],
         more_failing=max(len(failing) - CASES, 0),
-        line=clean(mark.line, 200),
-        step=_step(mark) and f"{_step(mark)}{_help(exercise)}",
+        line="" if unread else clean(mark.line, 200),
+        where=_place(unread) if unread else "",
+        step=next_step and f"{next_step}{_help(exercise)}",
         notes=_notes(mark.findings),
     )
 
@@ -197,18 +232,27 @@ def _own_message(mark: ExerciseMark) -> str:
     return clean(mark.message, 300) if mark.outcome is not Outcome.NOT_ATTEMPTED else ""
 
 
-def _works(mark: ExerciseMark) -> str:
+def _works(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
     """The first sentence of an exercise: what already works in it."""
     if mark.outcome is Outcome.RIGHT:
         return "Every case holds. Well done."
     if mark.outcome is Outcome.NOT_ATTEMPTED:
-        return f"This one is still ahead of you. {clean(mark.message, 300)}".strip()
+        return _not_attempted(mark, findings)
     if mark.outcome is Outcome.DELEGATED:
         return "You found out where labkit does this; now write your own."
-    parts = [_part(held) for held in _held(mark.cases) if held.held]
+    parts = [_part(held) for held in _held(mark) if held.held]
     if parts:
         return f"What holds already: {', '.join(parts)}."
     return "A start is made."
+
+
+def _not_attempted(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
+    """What was found instead of an answer says more than that there is none."""
+    for found in findings:
+        if found.kind is Kind.RENAMED_FUNCTION:
+            return clean(found.message, 300)
+    missing = [found.message for found in findings if found.kind is Kind.MISSING_CELL]
+    return f"This one is still ahead of you. {clean([*missing, mark.message][0], 300)}".strip()
 
 
 def _part(held: Held) -> str:
@@ -216,8 +260,9 @@ def _part(held: Held) -> str:
     return f"{'all' if whole else f'{held.held} of'} {held.total} {held.group}"
 
 
-def _held(cases: Sequence[CaseVerdict]) -> tuple[Held, ...]:
-    """The groups in their order, counted."""
+def _held(mark: ExerciseMark) -> tuple[Held, ...]:
+    """The groups in their order, counted, with the points that each earned as a whole."""
+    cases, earned = mark.cases, shares(mark.max_score, mark.cases)
     examples_hold = all(case.passed for case in cases if case.group is Group.EXAMPLES)
     counted = []
     for group in Group:
@@ -227,7 +272,8 @@ def _held(cases: Sequence[CaseVerdict]) -> tuple[Held, ...]:
             if group is Group.REFUSALS and not examples_hold:
                 remarks.append("count as soon as all examples hold")
             held = sum(case.passed for case in of_group)
-            counted.append(Held(group, held, len(of_group), "; ".join(remarks)))
+            gained = f"{points(earned[group].earned)} of {points(earned[group].most)}"
+            counted.append(Held(group, held, len(of_group), gained, "; ".join(remarks)))
     return tuple(counted)
 
 
@@ -253,16 +299,6 @@ def _failing(mark: ExerciseMark) -> tuple[FailingCase, ...]:
     )
 
 
-def _step(mark: ExerciseMark) -> str:
-    """What to do next; for a wrong function, by the first group that does not hold."""
-    broken = {case.group for case in mark.cases if not case.passed}
-    if mark.outcome is Outcome.WRONG and broken == {Group.REFUSALS}:
-        return _REFUSALS_LEFT
-    if mark.outcome is Outcome.WRONG and Group.EXAMPLES not in broken:
-        return _BEYOND_EXAMPLES
-    return _STEP[mark.outcome]
-
-
 def _help(exercise: Exercise | None) -> str:
     if exercise is None:
         return ""
@@ -274,16 +310,25 @@ def _notes(findings: Sequence[Finding]) -> tuple[Note, ...]:
         Note(
             _place(finding),
             clean(finding.message, 300),
-            "We repaired it; it costs no points." if finding.repaired else "",
+            _then(finding),
         )
         for finding in findings[:FINDINGS]
     ]
     if len(findings) > FINDINGS:
-        notes.append(Note("In the file", f"And {len(findings) - FINDINGS} more like these.", ""))
+        notes.append(Note(_FILE, f"And {len(findings) - FINDINGS} more like these.", ""))
     return tuple(notes)
 
 
+def _then(finding: Finding) -> str:
+    free = finding.repaired and finding.kind is not Kind.SOLUTION_MARKS
+    return "This costs no points." if free else ""
+
+
 def _place(finding: Finding) -> str:
+    """Jupyter numbers no text cells, and we do: so the exercise helps to find the cell."""
     if not finding.cell:
-        return f"Line {finding.line}" if finding.line else "In the file"
-    return f"Cell {finding.cell}" + (f", line {finding.line}" if finding.line else "")
+        return f"Line {finding.line}" if finding.line else _FILE
+    what = "the test of" if finding.kind is Kind.CHANGED_TEST else "your answer to"
+    name = clean(finding.exercise, 80).replace("`", "'")
+    whose = f" ({what} `{name}`)" if name else ""
+    return f"Cell {finding.cell}{whose}" + (f", line {finding.line}" if finding.line else "")

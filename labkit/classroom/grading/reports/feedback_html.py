@@ -23,15 +23,20 @@ _TONES = {Outcome.RIGHT: "good", Outcome.NOT_ATTEMPTED: "muted"}
 def as_html(said: Feedback) -> str:
     """The whole page; all texts in it are escaped."""
     parts = [
-        f"<h1>Feedback on {escape(said.assignment)}</h1>",
-        f"<p>For <bdi>{escape(said.student)}</bdi>: <strong>{escape(said.points)}</strong></p>",
+        f"<h1>{escape(f'{said.title} {said.assignment}'.strip())}</h1>",
+        f"<p>For <bdi>{escape(said.student)}</bdi>{_points(said)}</p>",
         _listed("What already works", [prose(text) for text in said.works]),
     ]
     if said.next_step:
         parts.append(f"<h2>Your next step</h2>\n<p>{prose(said.next_step)}</p>")
     parts += map(_section, said.sections)
     parts.append(_listed("About your file", [note(each) for each in said.notes]))
-    return page(f"{said.assignment}: feedback", "\n".join(filter(None, parts)))
+    title = f"{said.assignment}: feedback" if said.assignment else said.title
+    return page(title, "\n".join(filter(None, parts)))
+
+
+def _points(said: Feedback) -> str:
+    return f": <strong>{escape(said.points)}</strong>" if said.points else ""
 
 
 def prose(text: str) -> str:
@@ -41,7 +46,7 @@ def prose(text: str) -> str:
 
 def note(found: Note) -> str:
     """A finding as HTML."""
-    return f"{escape(found.place)}: {prose(found.message)} {escape(found.then)}".strip()
+    return f"{prose(found.place)}: {prose(found.message)} {escape(found.then)}".strip()
 
 
 def _listed(heading: str, items: Sequence[str]) -> str:
@@ -73,6 +78,8 @@ def _look_at(said: Section) -> str:
         parts.append(f"<p>And {said.more_failing} more of the examples.</p>")
     if said.line:
         parts.append(f"<p>Your code stopped at <code>{escape(said.line)}</code></p>")
+    if said.where:
+        parts.append(f"<p>{prose(said.where)}</p>")
     inner = "\n".join(parts)
     return f'<div class="panel attention">\n{inner}\n</div>' if parts else ""
 
@@ -86,17 +93,19 @@ def _case(case: FailingCase) -> str:
 def _counts(held: Sequence[Held]) -> str:
     rows = "\n".join(
         f'<tr><th scope="row">{group.group}</th><td class="number">{group.held} of {group.total}'
-        f"</td><td>{escape(group.remark)}</td></tr>"
+        f'</td><td class="number">{escape(group.points)}</td><td>{escape(group.remark)}</td></tr>'
         for group in held
     )
     head = (
         '<tr><th scope="col">Cases</th><th scope="col" class="number">Hold</th>'
+        '<th scope="col" class="number">Points</th>'
         '<th scope="col">Remark</th></tr>'
     )
     if not held:
         return ""
     return (
-        "<table>\n<caption>What was tried</caption>\n"
+        "<table>\n<caption>What was tried: a group earns its points once all its cases hold"
+        "</caption>\n"
         f"<thead>{head}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
     )
 

@@ -20,8 +20,8 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>#|&~$@]|(?<=www)\.|:(?=//)", re.IGNORECASE)
 def as_markdown(said: Feedback) -> str:
     """The whole text, in CommonMark."""
     parts = [
-        f"# Feedback on {code(said.assignment)}",
-        f"For {code(said.student)}: **{prose(said.points)}**",
+        f"# {said.title} {code(said.assignment) if said.assignment else ''}".strip(),
+        f"For {code(said.student)}" + (f": **{prose(said.points)}**" if said.points else ""),
         _listed("## What already works", [prose(text) for text in said.works]),
     ]
     if said.next_step:
@@ -55,7 +55,7 @@ def _escaped(text: str) -> str:
 
 
 def _note(found: Note) -> str:
-    return f"{found.place}: {prose(found.message)} {found.then}".strip()
+    return f"{prose(found.place)}: {prose(found.message)} {found.then}".strip()
 
 
 def _listed(heading: str, items: Sequence[str]) -> str:
@@ -72,6 +72,8 @@ def _section(said: Section) -> str:
         "\n".join(map(_case, said.failing)),
         f"And {said.more_failing} more of the examples." if said.more_failing else "",
         f"Your code stopped at {code(said.line)}" if said.line else "",
+        prose(said.where),
+        "A group earns its points once all its cases hold:" if said.held else "",
         "\n".join(map(_count, said.held)),
         prose(said.step),
         _listed("### Found in your cells", [_note(each) for each in said.notes]),
@@ -85,4 +87,4 @@ def _case(case: FailingCase) -> str:
 
 def _count(held: Held) -> str:
     remark = f" ({held.remark})" if held.remark else ""
-    return f"- {held.group}: {held.held} of {held.total} hold{remark}"
+    return f"- {held.group}: {held.held} of {held.total} hold, {held.points} points{remark}"

@@ -12,6 +12,7 @@ import io
 import math
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -37,7 +38,9 @@ COLUMNS = (
     "memory_mb",
     "findings",
 )
+UNREADABLE = "unreadable"  # in place of an outcome, where there is no assignment
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+MOODLE = ("Identifier", "Full name", "Username")
 NBGRADER = (
     "assignment",
     "duedate",
@@ -59,11 +62,12 @@ def write_marks(graded: Sequence[Graded], folder: Path) -> list[Path]:
     """Write `marks.csv`, `marks-canvas.csv`, `marks-moodle.csv` and `marks-nbgrader.csv`.
 
     A student who handed in nothing for an assignment has an empty cell there, not 0: what a missing
-    work is worth is the teacher's to say. Scores have at most two decimals. A text that a
-    spreadsheet could take for a formula is `guarded`. Names are written as people should see them,
-    so one with invisible characters shows them, and matches nobody else's. Files are UTF-8 without
-    a byte order mark and are replaced whole. LabError if a student has two results for one
-    assignment: one of them would be lost.
+    work is worth is the teacher's to say. What could not be read as work on any assignment has one
+    row in `marks.csv`, without a score, and leaves the other files empty. Scores have at most two
+    decimals. A text that a spreadsheet could take for a formula is `guarded`. Names are written as
+    people should see them, so one with invisible characters shows them, and matches nobody else's.
+    Files are UTF-8 without a byte order mark and are replaced whole. LabError if a student has two
+    results for one assignment: one of them would be lost.
     """
     table = _Table(graded)
     files = {
@@ -112,8 +116,11 @@ class _Table:
                     f"Two results for {shown(one.student)} in {shown(one.assignment)}: "
                     "keep one of the two submissions."
                 )
+        self._numbers = defaultdict[tuple[str, str], set[str]](set)
+        for one in graded:
+            self._numbers[one.student, one.platform].add(one.number)
         self.students = sorted({one.student for one in graded})
-        self.assignments = sorted({one.assignment for one in graded})
+        self.assignments = sorted({one.assignment for one in graded} - {""})
 
     def result(self, student: str, assignment: str) -> Graded | None:
         return self._results.get((student, assignment))
@@ -128,6 +135,10 @@ class _Table:
     def in_order(self) -> list[Graded]:
         return [self._results[key] for key in sorted(self._results)]
 
+    def numbers(self, student: str, platform: str) -> list[str]:
+        """The numbers that a platform has for a student, each once."""
+        return sorted(self._numbers[student, platform] - {""})
+
     def score(self, student: str, assignment: str) -> Field:
         one = self.result(student, assignment)
         return "" if one is None else number(one.score)
@@ -135,8 +146,15 @@ class _Table:
 
 def _marks(table: _Table) -> list[Row]:
     rows: list[Row] = [COLUMNS]
-    rows += [_mark_row(one, mark) for one in table.in_order() for mark in one.marks]
+    for one in table.in_order():
+        rows += [_mark_row(one, mark) for mark in one.marks] if one.marks else [_unread_row(one)]
     return rows
+
+
+def _unread_row(one: Graded) -> Row:
+    """A student is not to vanish because nothing could be read."""
+    named = (shown(one.student), shown(one.assignment), "", "", "", UNREADABLE)
+    return (*named, "", "", "", "", _joined(one.findings))
 
 
 def _mark_row(one: Graded, mark: ExerciseMark) -> Row:
@@ -169,7 +187,8 @@ def _finding(finding: Finding) -> str:
 
 
 def _canvas(table: _Table) -> list[Row]:
-    """Canvas finds a student by ID, SIS ID or login, and creates assignments it does not know."""
+    """Canvas finds a student by ID, SIS ID or login, and creates assignments it does not know. Its
+    ID stands in the names of the files that it gives to download; a login does not."""
     nothing = [""] * (len(CANVAS) - 1)
     header = [*CANVAS, *map(shown, table.assignments)]
     points = [_POINTS, *nothing, *(number(table.points(name)) for name in table.assignments)]
@@ -180,19 +199,26 @@ def _canvas_row(table: _Table, student: str) -> Row:
     # Canvas takes any row whose first cell contains these words for the points of assignments.
     name = shown(student).replace("Points Possible", "Points\u00a0Possible")
     scores = (table.score(student, assignment) for assignment in table.assignments)
-    return [name, "", "", shown(student), "", *scores]
+    numbers = table.numbers(student, "canvas")
+    identity, login = (numbers[0], "") if numbers else ("", shown(student))
+    return [name, identity, "", login, "", *scores]
 
 
 def _moodle(table: _Table) -> list[Row]:
     """Two columns an assignment: Moodle drops grades whose feedback is imported without them."""
-    header = ["Username"]
+    header = [*MOODLE]
     for name in table.assignments:
         header += [shown(name), f"Feedback for {shown(name)}"]
     return [header, *(_moodle_row(table, student) for student in table.students)]
 
 
 def _moodle_row(table: _Table, student: str) -> Row:
-    row: list[Field] = [shown(student)]
+    """Moodle numbers a student anew in each assignment, so a student with two numbers has no
+    identifier here; the full name is without the number that tells namesakes apart."""
+    numbers = table.numbers(student, "moodle")
+    identifier = f"Participant {numbers[0]}" if len(numbers) == 1 else ""
+    full_name = student.removesuffix(f" ({numbers[0]})") if numbers else ""
+    row: list[Field] = [shown(identifier), shown(full_name), shown(student)]
     for assignment in table.assignments:
         one = table.result(student, assignment)
         row += [table.score(student, assignment), "" if one is None else _in_words(one)]

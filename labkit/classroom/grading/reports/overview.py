@@ -13,6 +13,7 @@ from labkit.classroom.grading.reports.feedback import feedback_name
 from labkit.classroom.grading.reports.feedback_content import clean, points
 from labkit.classroom.grading.reports.feedback_html import prose
 from labkit.classroom.grading.reports.page import page
+from labkit.classroom.grading.reports.same_as_solution import SameAsSolution
 from labkit.classroom.grading.reports.tally import (
     RANGES,
     by_assignment,
@@ -23,9 +24,10 @@ from labkit.classroom.grading.reports.tally import (
     score_counts,
 )
 from labkit.classroom.grading.reports.writing import write_whole
-from labkit.classroom.grading.types import Graded
+from labkit.classroom.grading.types import Graded, Kind
 
 FEEDBACK = "feedback"  # the folder of feedback, beside the overview
+SIMILARITY = "similarity.html"
 REASONS = 6  # shown of one submission
 _OUTCOMES = (
     Outcome.RIGHT,
@@ -38,10 +40,17 @@ _OUTCOMES = (
 )
 
 
-def write_overview(graded: Sequence[Graded], folder: Path, summary: Mapping[str, str]) -> Path:
-    """Write `overview.html` into `folder`, with links to the feedback in `folder/feedback`.
+def write_overview(
+    graded: Sequence[Graded],
+    folder: Path,
+    summary: Mapping[str, str],
+    solutions: Sequence[SameAsSolution] = (),
+) -> Path:
+    """Write `overview.html` into `folder`, with links to the feedback in `folder/feedback` and to
+    the report on similar answers.
 
-    `summary` is shown at the top, label by label: the sandbox used, the time taken.
+    `summary` is shown at the top, label by label: the sandbox used, the time taken. `solutions`
+    are those who handed in the model solution; who did so throughout an assignment is named.
     """
     looks = [(one, reasons) for one in graded if (reasons := reasons_to_look(one))]
     body = "\n".join(
@@ -54,7 +63,9 @@ def write_overview(graded: Sequence[Graded], folder: Path, summary: Mapping[str,
                 _mistakes(graded),
                 _outcomes(graded),
                 _looks(looks),
+                _solutions(graded, solutions),
                 _longest(graded),
+                _students(graded),
             ],
         )
     )
@@ -71,12 +82,16 @@ def _facts(graded: Sequence[Graded], looks: int, summary: Mapping[str, str]) -> 
     }
     rows = "\n".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in facts.items())
     pointer = f'<p><a href="#look">{looks} {named} a person\'s look</a>.</p>' if looks else ""
-    return f'<dl class="facts">\n{rows}\n</dl>\n{pointer}'
+    students_below = '<a href="#students">All students</a>, ' if graded else ""
+    links = f'<p>{students_below}<a href="{SIMILARITY}">similar answers</a>.</p>'
+    return f'<dl class="facts">\n{rows}\n</dl>\n{pointer}\n{links}'
 
 
 def _scores(graded: Sequence[Graded]) -> str:
     if not graded:
         return "<p>No submission was found.</p>"
+    if not by_assignment(graded):
+        return "<p>None of these could be read as work on an assignment.</p>"
     charts = [
         _score_figure(number, assignment, group)
         for number, (assignment, group) in enumerate(by_assignment(graded).items(), start=1)
@@ -87,15 +102,16 @@ def _scores(graded: Sequence[Graded]) -> str:
 def _score_figure(number: int, assignment: str, group: Sequence[Graded]) -> str:
     """The distribution of one assignment: the chart, and a table that says the same."""
     name, counts = clean(assignment, 80), score_counts(group)
-    mean = points(sum(one.score for one in group) / len(group))
+    mean = f"{sum(one.score for one in group) / len(group):.1f}"
     most = max(one.max_score for one in group)
     handed_in = f"{len(group)} {'submission' if len(group) == 1 else 'submissions'}"
     chart = score_chart(f"scores-{number}", f"Scores in {name}", RANGES, counts)
     rows = zip(RANGES, map(str, counts), strict=True)
     return (
         f"<h3>{escape(name)}</h3>\n<p>{handed_in}, on average {mean} of {most} points.</p>\n"
-        f'<div class="beside">\n<figure>{chart}</figure>\n'
-        f"{_table('Submissions by share of the points', ('Score', 'Submissions'), rows)}\n</div>"
+        f"<figure>{chart}</figure>\n<details>\n<summary>In numbers</summary>\n"
+        f"{_table('Submissions by share of the points', ('Score', 'Submissions'), rows)}\n"
+        "</details>"
     )
 
 
@@ -118,11 +134,13 @@ def _mistakes(graded: Sequence[Graded]) -> str:
 def _outcomes(graded: Sequence[Graded]) -> str:
     tables = []
     for assignment, group in by_assignment(graded).items():
+        counted = outcome_counts(group)
+        there = [o for o in _OUTCOMES if any(counts[o] for counts in counted.values())]
         rows = (
-            (f"<code>{escape(clean(exercise, 80))}</code>", *(str(counts[o]) for o in _OUTCOMES))
-            for exercise, counts in outcome_counts(group).items()
+            (f"<code>{escape(clean(exercise, 80))}</code>", *(str(counts[o]) for o in there))
+            for exercise, counts in counted.items()
         )
-        head = ("Exercise", *(str(outcome).capitalize() for outcome in _OUTCOMES))
+        head = ("Exercise", *(str(outcome).capitalize() for outcome in there))
         tables.append(_table(clean(assignment, 80), head, rows, numbers=True))
     return "<h2>Outcomes by exercise</h2>\n" + "\n".join(tables) if tables else ""
 
@@ -142,9 +160,68 @@ def _reasons(reasons: Sequence[str]) -> str:
 
 
 def _link(one: Graded) -> str:
+    return _linked(one, f"{_name(one.student)}, {escape(clean(_what(one), 80))}")
+
+
+def _linked(one: Graded, text: str) -> str:
+    """Some HTML as a link to the feedback on a result."""
     address = f"{FEEDBACK}/{quote(str(feedback_name(one)), errors='backslashreplace')}"
-    student, assignment = escape(clean(one.student, 80)), escape(clean(one.assignment, 80))
-    return f'<a href="{escape(address)}"><bdi>{student}</bdi>, {assignment}</a>'
+    return f'<a href="{escape(address)}">{text}</a>'
+
+
+def _name(student: str) -> str:
+    return f"<bdi>{escape(clean(student, 80))}</bdi>"
+
+
+def _what(one: Graded) -> str:
+    return one.assignment or "unreadable"
+
+
+def _solutions(graded: Sequence[Graded], solutions: Sequence[SameAsSolution]) -> str:
+    """Who handed in the model solution throughout an assignment."""
+    known = {(one.student, one.assignment): one for one in graded}
+    items = "\n".join(
+        f"<li>{_link(known[same.student, same.assignment])}</li>"
+        for same in solutions
+        if same.whole and (same.student, same.assignment) in known
+    )
+    if not items:
+        return ""
+    return (
+        "<h2>Equal to the model solution in every exercise</h2>\n<p>Names, layout and comments "
+        f'aside; <a href="{SIMILARITY}">similar answers</a> has each exercise.</p>\n'
+        f"<ul>\n{items}\n</ul>"
+    )
+
+
+def _students(graded: Sequence[Graded]) -> str:
+    """Every student with the points in each assignment, linked to the feedback."""
+    if not graded:
+        return ""
+    assignments = list(by_assignment(graded))
+    held: dict[str, dict[str, Graded]] = {}
+    for one in graded:
+        held.setdefault(one.student, {})[one.assignment] = one
+    unread = any(not one.assignment for one in graded)
+    rows = (
+        (
+            _name(student),
+            *(_points(held[student].get(assignment)) for assignment in assignments),
+            *([_points(held[student].get(""))] if unread else []),
+        )
+        for student in sorted(held, key=lambda name: (name.casefold(), name))
+    )
+    head = ["Student", *(clean(name, 80) for name in assignments), *["Unreadable"] * unread]
+    table = _table("Points and feedback", head, rows, numbers=True)
+    return f'<h2 id="students">All students</h2>\n{table}'
+
+
+def _points(one: Graded | None) -> str:
+    if one is None:
+        return ""
+    score = f"{points(one.score)} of {one.max_score}" if one.assignment else "feedback"
+    late = any(finding.kind is Kind.LATE for finding in one.findings)
+    return _linked(one, score) + (", late" if late else "")
 
 
 def _longest(graded: Sequence[Graded]) -> str:

@@ -77,8 +77,7 @@ dl.facts dd { margin: 0; }
 .panel dl.facts + dl.facts { border-top: 1px solid var(--line); padding-top: .5rem; }
 svg { max-width: 100%; height: auto; }
 svg .bar { fill: var(--bar); }
-.beside { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: start; }
-.beside > .scroll { flex: 1 1 14rem; }
+summary { cursor: pointer; }
 figure { margin: .7rem 0; }
 @media (max-width: 34rem) {
   main { padding: 1rem .8rem 2rem; }
@@ -103,8 +102,7 @@ def page(title: str, body: str, lang: str = "en") -> str:
 
     `title` is plain text and is escaped here; `body` is trusted as HTML, so each text in it has to
     be escaped before. Classes there are: `muted`, `good`, `attention`, `panel` (also with `good` or
-    `attention`), `scroll` around a wide table, `number` for cells, `facts` for a `dl`,
-    `beside` for a figure with its table.
+    `attention`), `scroll` around a wide table, `number` for cells, `facts` for a `dl`.
     """
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(lang)}">\n<head>\n<meta charset="utf-8">\n'

@@ -18,6 +18,7 @@ from itertools import combinations, product
 from labkit.classroom.exercise import Exercise
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.reports.matching_lines import Part, matching_lines
+from labkit.classroom.grading.reports.same_as_solution import SameAsSolution, same_as_solution
 from labkit.classroom.grading.reports.winnowing import (
     Shape,
     all_grams,
@@ -44,7 +45,7 @@ class LeftOut(StrEnum):
     UNREADABLE = "no Python that can be read, or too large"
     UNTOUCHED = "the starter, untouched"
     SOLUTION = "the model solution, names aside"
-    TOO_LITTLE = "too short, or too little in it that is not in the task or in most answers"
+    TOO_LITTLE = "too short, or too little in it that is not in the task or in many answers"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -94,11 +95,14 @@ class Repeated:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What a comparison found: the strongest of `found` similar pairs, and what became of all
-    `answers`. `left_out` counts those compared with no other, by exercise and reason."""
+    `answers`, of which there are so many `by_exercise`. `left_out` counts those compared with no
+    other, by exercise and reason; `solutions` names who handed in the model solution."""
 
     threshold: float = THRESHOLD
     answers: int = 0
+    by_exercise: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[tuple[str, LeftOut], int] = field(default_factory=dict)
+    solutions: tuple[SameAsSolution, ...] = ()
     found: int = 0
     pairs: tuple[Pair, ...] = ()
     clusters: tuple[Cluster, ...] = ()
@@ -122,9 +126,9 @@ def compare(
 ) -> Comparison:
     """Compare all answers to the same exercise, of different students.
 
-    Two are similar from `threshold` on, if they share LEAST_SHARED fingerprints; the `most`
-    strongest pairs are kept. The order of the answers changes nothing. LabError for a threshold
-    that is no share above 0.
+    Two are similar from `threshold` on, if they share LEAST_SHARED fingerprints. The `most`
+    strongest pairs are kept; after the first pair of a group, its others come last. The order of
+    the answers changes nothing. LabError for a threshold that is no share above 0.
     """
     if not 0 < threshold <= 1:
         raise LabError(f"The threshold is a share above 0 and at most 1, not {threshold}.")
@@ -133,18 +137,23 @@ def compare(
         by_exercise[answer.exercise].append(answer)
     classes = {name: _read(found, exercises.get(name)) for name, found in by_exercise.items()}
     pairs = [pair for found in classes.values() for pair in _similar(found.forms, threshold)]
-    strongest = heapq.nsmallest(max(0, most), pairs, key=_strength)
+    clusters = _clusters(pairs)
+    strongest = _strongest(pairs, clusters, max(0, most))
     return Comparison(
         threshold,
         answers=sum(map(len, by_exercise.values())),
+        by_exercise={name: len(found) for name, found in by_exercise.items()},
         left_out={
             (name, why): count
             for name, found in classes.items()
             for why, count in sorted(found.left_out.items())
         },
+        solutions=same_as_solution(
+            {name: found.solvers for name, found in classes.items() if found.solvers}, exercises
+        ),
         found=len(pairs),
         pairs=tuple(_with_parts(pair, classes[pair.exercise].discounted) for pair in strongest),
-        clusters=tuple(_clusters(pairs)),
+        clusters=tuple(clusters),
         repeated=tuple(_repeated(pairs)),
     )
 
@@ -159,11 +168,12 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """All answers to one exercise, read."""
+    """All answers to one exercise, read; `solvers` are those whose answer is the model solution."""
 
     forms: tuple[_Form, ...]
     discounted: frozenset[int]
     left_out: Mapping[LeftOut, int]
+    solvers: frozenset[str]
 
 
 def _read(answers: list[Answer], exercise: Exercise | None) -> _Class:
@@ -178,9 +188,12 @@ def _read(answers: list[Answer], exercise: Exercise | None) -> _Class:
             written[shape(pieces(source, same[0].exercise))] += same
         except LabError:
             left_out[LeftOut.UNREADABLE] += len(same)
-    discounted: frozenset[int] = frozenset()
+    discounted, solvers = frozenset[int](), frozenset[str]()
     for why, given in _given(exercise):
-        left_out[why] += len(written.pop(given, ()))
+        same = written.pop(given, [])
+        left_out[why] += len(same)
+        if why is LeftOut.SOLUTION:
+            solvers = frozenset(answer.student for answer in same)
         discounted |= all_grams(given)
     kept = {form: fingerprints(form) - discounted for form in written}
     common = _common(kept.values())
@@ -190,7 +203,7 @@ def _read(answers: list[Answer], exercise: Exercise | None) -> _Class:
             forms.append(_Form(own - common, tuple(written[form])))
         else:
             left_out[LeftOut.TOO_LITTLE] += len(written[form])
-    return _Class(tuple(forms), discounted | common, +left_out)
+    return _Class(tuple(forms), discounted | common, +left_out, solvers)
 
 
 def _given(exercise: Exercise | None) -> Iterator[tuple[LeftOut, Shape]]:
@@ -238,6 +251,24 @@ def _strength(pair: Pair) -> tuple[float, int, str, str, str, str, str]:
     left, right = pair.left, pair.right
     names = left.exercise, left.student, right.student
     return (-pair.similarity, -pair.shared, *names, left.source, right.source)
+
+
+def _strongest(pairs: list[Pair], clusters: Iterable[Cluster], most: int) -> list[Pair]:
+    """The `most` pairs to show, strongest first. A large group has thousands of equal pairs, which
+    are not to hide all others: so its first pair stands with the rest, its others after them."""
+    group = {(one.exercise, name): one for one in clusters for name in one.students}
+    first: dict[Cluster, Pair] = {}
+    for pair in sorted(pairs, key=_strength):
+        if one := group.get((pair.exercise, pair.left.student)):
+            first.setdefault(one, pair)
+    leading = set(map(id, first.values()))
+    further = {
+        id(pair)
+        for pair in pairs
+        if (pair.exercise, pair.left.student) in group and id(pair) not in leading
+    }
+    kept = heapq.nsmallest(most, pairs, key=lambda pair: (id(pair) in further, _strength(pair)))
+    return sorted(kept, key=_strength)
 
 
 def _with_parts(pair: Pair, discounted: frozenset[int]) -> Pair:

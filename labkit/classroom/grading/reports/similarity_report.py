@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from labkit.classroom.grading.names import MAX_SHOWN, shown
-from labkit.classroom.grading.reports.matching_lines import Lines
 from labkit.classroom.grading.reports.page import page
+from labkit.classroom.grading.reports.similar_pair import (
+    exercise_code,
+    name_shown,
+    pair_details,
+    percent,
+)
 from labkit.classroom.grading.reports.similarity import (
+    ALWAYS_COMMON,
     COMMON_SHARE,
     LEAST_SHARED,
     LEAST_STATEMENTS,
     NEVER_COMMON,
-    Answer,
     Comparison,
     LeftOut,
     Pair,
@@ -26,9 +28,12 @@ from labkit.classroom.grading.reports.writing import write_whole
 
 ROWS = 30  # of each list before the pairs
 NAMES = 40  # of a group
-MOST_LINES = 120  # shown of one answer
-AROUND = 3  # lines shown around those that match
+MOST_SOLVERS = 200  # who handed in the whole model solution
 
+_READING = (
+    "Open one to see both answers. Lines with a bar match, and the letter before them says which "
+    "part on the left belongs to which on the right."
+)
 _STYLE = """<style>
 main { max-width: 84rem; }
 .words { max-width: 46rem; }
@@ -54,6 +59,7 @@ def write_similarity(comparison: Comparison, folder: Path) -> Path:
             "<h1>Similar answers</h1>",
             _caution(),
             _facts(comparison),
+            _solutions(comparison),
             _clusters(comparison),
             _repeated(comparison),
             _pairs(comparison),
@@ -84,44 +90,95 @@ def _facts(comparison: Comparison) -> str:
         ("Answers", f"{comparison.answers:,}"),
         ("Compared", f"{comparison.answers - left_out.total():,}"),
         *((f"Left out: {why}", f"{left_out[why]:,}") for why in LeftOut if left_out[why]),
-        ("Similar pairs", f"{comparison.found:,}, from {_percent(comparison.threshold)} on"),
+        ("Similar pairs", f"{comparison.found:,}, from {percent(comparison.threshold)} on"),
     ]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in rows)
-    return f'<dl class="facts">{facts}</dl>{_solutions(comparison)}'
+    return f'<dl class="facts">{facts}</dl>'
 
 
 def _solutions(comparison: Comparison) -> str:
-    """Where the model solution was handed in: no likeness of two students, but worth a look."""
-    counts = {
-        exercise: count
-        for (exercise, why), count in comparison.left_out.items()
-        if why is LeftOut.SOLUTION
-    }
-    if not counts:
+    """Who handed in the model solution: no likeness of two students, but worth a look."""
+    if not comparison.solutions:
         return ""
-    listed = ", ".join(f"{_exercise(name)} {counts[name]:,}" for name in sorted(counts))
+    whole = [one for one in comparison.solutions if one.whole]
+    table = _table(
+        "Equal to the model solution",
+        "Names, layout and comments aside. Learners may reveal the solution, and a short task has "
+        "few other answers; but hardly by chance is every exercise of an assignment equal to it.",
+        "<th>Every exercise of</th><th>Student</th><th class='number'>Exercises</th>",
+        [
+            f"<tr><td>{exercise_code(one.assignment)}</td><td>{name_shown(one.student)}</td>"
+            f'<td class="number">{len(one.exercises)} of {one.of}</td></tr>'
+            for one in whole[:MOST_SOLVERS]
+        ],
+        len(whole) - MOST_SOLVERS,
+    )
+    heading = "" if whole else "<h2>Equal to the model solution</h2>"
+    return f"{table}{heading}{_solvers(comparison)}"
+
+
+def _solvers(comparison: Comparison) -> str:
+    """The same by exercise, with all names."""
+    names: dict[str, list[str]] = {}
+    for one in comparison.solutions:
+        for exercise in one.exercises:
+            names.setdefault(exercise, []).append(one.student)
+    rows = "".join(
+        f"<tr><td>{exercise_code(exercise)}</td>"
+        f'<td class="number">{len(found):,} of {comparison.by_exercise[exercise]:,}</td>'
+        f"<td>{_names(tuple(sorted(found)))}</td></tr>"
+        for exercise, found in sorted(names.items())
+    )
     return (
-        f'<p class="words">Equal to the model solution, names aside: {listed}. Learners may reveal '
-        "it, and for a short task it is what many write.</p>"
+        '<div class="scroll"><table><caption>By exercise</caption><thead><tr><th>Exercise</th>'
+        "<th class='number'>Answers</th><th>Who</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
 def _clusters(comparison: Comparison) -> str:
     rows = [
-        f"<tr><td>{_exercise(one.exercise)}</td>"
+        f"<tr><td>{exercise_code(one.exercise)}</td>"
         f'<td class="number">{len(one.students)}</td><td>{_names(one.students)}</td>'
         f'<td class="number">{one.pairs:,} of {_possible(len(one.students)):,}</td></tr>'
         for one in comparison.clusters[:ROWS]
     ]
-    return _table(
+    table = _table(
         "Groups",
         "Three or more students whose answers are linked, directly or through one another. The "
-        "fewer of the possible pairs are similar, the looser is the group.",
+        "fewer of the possible pairs are similar, the looser is the group. Below the list stands "
+        f"the strongest pair of each. {_READING}",
         "<th>Exercise</th><th class='number'>Students</th><th>Who</th>"
         "<th class='number'>Similar pairs</th>",
         rows,
         len(comparison.clusters) - ROWS,
     )
+    strongest, others, _ = _grouped(comparison)
+    folded = (
+        f"<details><summary>{len(others):,} more pairs of these groups</summary>"
+        f"{''.join(map(pair_details, others))}</details>"
+        if others
+        else ""
+    )
+    return table + "".join(map(pair_details, strongest)) + folded
+
+
+def _grouped(comparison: Comparison) -> tuple[list[Pair], list[Pair], list[Pair]]:
+    """The strongest pair of each group, the other pairs inside groups, and the pairs outside."""
+    group = {
+        (one.exercise, student): number
+        for number, one in enumerate(comparison.clusters)
+        for student in one.students
+    }
+    strongest: dict[int, Pair] = {}
+    others, alone = [], []
+    for pair in comparison.pairs:  # the strongest first
+        number = group.get((pair.exercise, pair.left.student))
+        if number is None:
+            alone.append(pair)
+        elif strongest.setdefault(number, pair) is not pair:
+            others.append(pair)
+    return [strongest[number] for number in sorted(strongest)], others, alone
 
 
 def _possible(students: int) -> int:
@@ -130,9 +187,9 @@ def _possible(students: int) -> int:
 
 def _repeated(comparison: Comparison) -> str:
     rows = [
-        f"<tr><td>{_name(one.left)}</td><td>{_name(one.right)}</td>"
+        f"<tr><td>{name_shown(one.left)}</td><td>{name_shown(one.right)}</td>"
         f'<td class="number">{len(one.exercises)}</td>'
-        f"<td>{', '.join(map(_exercise, one.exercises))}</td></tr>"
+        f"<td>{', '.join(map(exercise_code, one.exercises))}</td></tr>"
         for one in comparison.repeated[:ROWS]
     ]
     return _table(
@@ -156,110 +213,34 @@ def _table(heading: str, meaning: str, head: str, rows: list[str], hidden: int) 
 
 
 def _pairs(comparison: Comparison) -> str:
+    """The pairs outside of groups; of all that are not shown, the number."""
     if not comparison.pairs:
         return "<h2>Pairs</h2><p>No two answers are similar enough to be shown.</p>"
+    strongest, _, alone = _grouped(comparison)
     hidden = comparison.found - len(comparison.pairs)
     more = (
-        f"<p>These are the {len(comparison.pairs):,} strongest pairs; {hidden:,} others that are "
-        "no stronger are not shown.</p>"
+        f"<p>On this page are the {len(comparison.pairs):,} strongest pairs; {hidden:,} others "
+        "are not shown: they are no stronger, or further ones inside groups.</p>"
         if hidden
         else ""
     )
-    return (
-        '<h2>Pairs</h2><p class="words">The strongest first; open one to see both answers. Lines '
-        "with a bar match, and the letter before them says which part on the left belongs to which "
-        f"on the right.</p>{more}" + "".join(map(_pair, comparison.pairs))
+    where = (
+        "All pairs are in the groups above."
+        if not alone
+        else "Those in no group, the strongest first."
+        if strongest
+        else "The strongest first."
     )
-
-
-def _pair(pair: Pair) -> str:
-    sides = (
-        (pair.left, [part.left for part in pair.parts]),
-        (pair.right, [part.right for part in pair.parts]),
+    reading = f" {_READING}" if alone else ""
+    return f'<h2>Pairs</h2><p class="words">{where}{reading}</p>{more}' + "".join(
+        map(pair_details, alone)
     )
-    columns = "".join(
-        f"<div><h3>{_name(answer.student)}</h3>{_code(answer, lines)}</div>"
-        for answer, lines in sides
-    )
-    return (
-        f"<details><summary><b>{_percent(pair.similarity)}</b> "
-        f"{_exercise(pair.exercise)} "
-        f"{_name(pair.left.student)} and {_name(pair.right.student)} "
-        f'<span class="muted">({pair.shared:,} shared fingerprints)</span></summary>'
-        f'<div class="sides">{columns}</div></details>'
-    )
-
-
-def _code(answer: Answer, parts: list[Lines]) -> str:
-    """The source with its line numbers, as far as it is near a matching line."""
-    source = re.split(r"\r\n|\r|\n", answer.source)
-    letters = _letters(parts)
-    rows, before = [], 0
-    for number in _near(letters, len(source)):
-        if number > before + 1:
-            rows.append(_gap(number - before - 1))
-        rows.append(_line(number, source[number - 1], letters.get(number, "")))
-        before = number
-    if before < len(source):
-        rows.append(_gap(len(source) - before))
-    return f'<table class="code"><tbody>{"".join(rows)}</tbody></table>'
-
-
-def _letters(parts: list[Lines]) -> dict[int, str]:
-    """The letter of the part that each matching line belongs to: a to z, then aa and so on."""
-    letters: dict[int, str] = {}
-    for number, (first, last) in enumerate(parts):
-        letter = chr(ord("a") + number % 26) * (1 + number // 26 % 3)
-        for line in range(first, last + 1):
-            letters.setdefault(line, letter)
-    return letters
-
-
-def _near(letters: Iterable[int], lines: int) -> list[int]:
-    """The lines to show: the matching ones and those around them, but not too many."""
-    near = {
-        line
-        for matching in letters
-        for line in range(matching - AROUND, matching + AROUND + 1)
-        if 1 <= line <= lines
-    }
-    return sorted(near)[:MOST_LINES]
-
-
-def _line(number: int, text: str, letter: str) -> str:
-    kind = ' class="alike"' if letter else ""
-    return (
-        f'<tr{kind}><td class="place part">{letter}</td><td class="place">{number}</td>'
-        f'<td class="line">{_visible(text)}</td></tr>'
-    )
-
-
-def _gap(lines: int) -> str:
-    said = "1 line" if lines == 1 else f"{lines:,} lines"
-    return f'<tr><td></td><td class="place">⋯</td><td class="line muted">{said}</td></tr>'
-
-
-def _visible(text: str) -> str:
-    """A line of code, cut and escaped; what would not be seen, or turns the writing, is spelled."""
-    return escape(shown(text[: MAX_SHOWN + 1].expandtabs(4)))
-
-
-def _exercise(name: str) -> str:
-    return f"<code>{escape(shown(name))}</code>"
-
-
-def _name(student: str) -> str:
-    return f"<bdi>{escape(shown(student))}</bdi>"
 
 
 def _names(students: tuple[str, ...]) -> str:
-    listed = ", ".join(map(_name, students[:NAMES]))
+    listed = ", ".join(map(name_shown, students[:NAMES]))
     hidden = len(students) - NAMES
     return f"{listed} and {hidden:,} more" if hidden > 0 else listed
-
-
-def _percent(share: float) -> str:
-    return f"{int(share * 100 + 1e-9)} %"
 
 
 def _method(comparison: Comparison) -> str:
@@ -270,10 +251,11 @@ def _method(comparison: Comparison) -> str:
         f"Each {GRAM} neighbouring nodes give a hash, and of each {WINDOW} neighbouring hashes the "
         "least is a fingerprint (Schleimer, Wilkerson, Aiken: “Winnowing: Local Algorithms for "
         "Document Fingerprinting”, SIGMOD 2003). Fingerprints of the starter and of the model "
-        f"solution do not count, nor those that more than {_percent(COMMON_SHARE)} of the distinct "
-        f"answers hold, if these are more than {NEVER_COMMON}. The similarity of two answers is "
-        "the share of the smaller one's fingerprints that the other has too.</p>"
-        f"<p>A pair is shown from {_percent(comparison.threshold)} and {LEAST_SHARED} shared "
+        f"solution do not count, nor those that many answers hold: more than {NEVER_COMMON}, and "
+        f"more than {percent(COMMON_SHARE)} of the distinct ones, or more than {ALWAYS_COMMON}. "
+        "The similarity of two answers is the share of the smaller one's fingerprints that the "
+        "other has too.</p>"
+        f"<p>A pair is shown from {percent(comparison.threshold)} and {LEAST_SHARED} shared "
         f"fingerprints on. Answers of fewer than {LEAST_STATEMENTS} statements are never "
         "compared.</p></div>"
     )

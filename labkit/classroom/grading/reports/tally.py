@@ -10,7 +10,10 @@ from labkit.classroom.checking import DIED, TOO_SLOW, Outcome
 from labkit.classroom.grading.types import Finding, Graded, Kind
 
 RANGES = ("0–19 %", "20–39 %", "40–59 %", "60–79 %", "80–99 %", "100 %")
-ALWAYS = {Kind.MACHINERY, Kind.LEFT_OUT}  # a person looks at these even where grading went on
+# A person looks at the first even where grading went on; the last asks nobody for a look.
+ALWAYS = {Kind.MACHINERY, Kind.LEFT_OUT, Kind.SOLUTION_MARKS}
+NEVER = {Kind.LATE}
+_REMARKABLE = {Outcome.TOO_SLOW: TOO_SLOW, Outcome.DIED: DIED, Outcome.DELEGATED: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,12 @@ class Cost:
 
 
 def by_assignment(graded: Sequence[Graded]) -> dict[str, list[Graded]]:
-    """The results of each assignment, in the order of their names."""
+    """The results of each assignment, in the order of their names; what could not be read as work
+    on one is in none."""
     groups: dict[str, list[Graded]] = {}
     for one in sorted(graded, key=lambda one: (one.assignment, one.student)):
-        groups.setdefault(one.assignment, []).append(one)
+        if one.assignment:
+            groups.setdefault(one.assignment, []).append(one)
     return groups
 
 
@@ -77,10 +82,10 @@ def common_mistakes(graded: Sequence[Graded], most: int = 10) -> list[CommonMist
 def reasons_to_look(one: Graded) -> list[str]:
     """Why a person should look at a submission, each reason once; empty if nobody needs to."""
     findings = [*one.findings, *(finding for mark in one.marks for finding in mark.findings)]
-    reasons = [_said(finding) for finding in findings if _needs_a_look(finding)]
+    reasons = [_said(finding) for finding in findings if _needs_a_look(finding, one)]
     for mark in one.marks:
-        raised = {case.raised for case in mark.cases}
-        for outcome, name in ((Outcome.TOO_SLOW, TOO_SLOW), (Outcome.DIED, DIED)):
+        raised = {case.raised for case in mark.cases} - {""}
+        for outcome, name in _REMARKABLE.items():
             if mark.outcome is outcome or name in raised:
                 reasons.append(f"`{mark.exercise}`: {outcome}")
     return list(dict.fromkeys(reasons))
@@ -101,8 +106,16 @@ def longest_running(graded: Sequence[Graded], most: int = 5) -> list[Cost]:
     return [cost for cost in ranked[:most] if cost.wall > 0]
 
 
-def _needs_a_look(finding: Finding) -> bool:
+def _needs_a_look(finding: Finding, one: Graded) -> bool:
+    if finding.kind in NEVER or (finding.kind is Kind.INPUT and _all_points(finding, one)):
+        return False
     return not finding.repaired or finding.kind in ALWAYS
+
+
+def _all_points(finding: Finding, one: Graded) -> bool:
+    """Did the exercise that it is about get all points; of a finding about none, did all?"""
+    about = [mark for mark in one.marks if finding.exercise in ("", mark.exercise)]
+    return bool(about) and all(mark.outcome is Outcome.RIGHT for mark in about)
 
 
 def _said(finding: Finding) -> str:

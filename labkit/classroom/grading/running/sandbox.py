@@ -13,12 +13,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from labkit.classroom import inside
 from labkit.types import LabError
@@ -28,7 +30,7 @@ LIMITS = {
     "CPU": 60,  # seconds of a whole worker; each case has a limit of its own on the clock
     "AS": 1024 * MEBIBYTE,
     "FSIZE": 16 * MEBIBYTE,
-    "NPROC": 16,
+    "NPROC": 6,
     "NOFILE": 64,
     "CORE": 0,
 }
@@ -56,6 +58,12 @@ _FORBIDDEN = (
 )
 
 
+class Killable(Protocol):
+    """A process that can be ended at once."""
+
+    def kill(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sandbox:
     """How workers are started: behind bubblewrap, or with nothing but limits."""
@@ -63,6 +71,14 @@ class Sandbox:
     isolated: bool
     grader: Path
     packages: Path
+    running: set[Killable] = field(default_factory=set, compare=False)
+    stopped: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def stop(self) -> None:
+        """End every worker, and let no other one start."""
+        self.stopped.set()
+        for worker in list(self.running):
+            worker.kill()
 
     @property
     def name(self) -> str:
@@ -104,11 +120,14 @@ def can_isolate() -> bool:
     return done.returncode == 7
 
 
-def environment() -> dict[str, str]:
-    """What a worker knows of this machine's environment: next to nothing."""
+def environment(home: str | None = None) -> dict[str, str]:
+    """What a worker knows of this machine's environment: next to nothing. `home` is the folder of
+    one that no sandbox gives its own."""
+    folder = home or "/tmp"  # noqa: S108 - the sandbox's own
     scrubbed = {
         "LANG": "C.UTF-8",
-        "HOME": "/tmp",  # noqa: S108 - the sandbox's own
+        "HOME": folder,
+        "TMPDIR": folder,
         "PYTHONHASHSEED": "0",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
@@ -147,7 +166,7 @@ def _bubblewrap(grader: Path, packages: Sequence[str]) -> list[str]:
     command += ["--ro-bind", str(grader), GRADER, "--perms", "0755", "--dir", PACKAGES]
     for path in _folders(packages):
         command += ["--ro-bind", str(path), f"{PACKAGES}/{path.name}"]
-    command += ["--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
+    command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"]  # noqa: S108
     return [*command, "--", *_python(), GRADER, PACKAGES]
 
 

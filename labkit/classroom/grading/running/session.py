@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import sys
+import sysconfig
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +13,29 @@ from typing import Any, TypeAlias
 from labkit.classroom.checking import DIED, NOT_PLAIN, TOO_SLOW, Ran
 from labkit.classroom.exercise import Arguments, Exercise
 from labkit.classroom.exercises import ALL
-from labkit.classroom.grading.running.sandbox import Sandbox
-from labkit.classroom.grading.running.worker import Worker, WorkerDiedError, WorkerTooSlowError
+from labkit.classroom.grading.running.sandbox import GRADER, PACKAGES, Sandbox
+from labkit.classroom.grading.running.worker import (
+    StoppedError,
+    Worker,
+    WorkerDiedError,
+    WorkerTooSlowError,
+)
 from labkit.classroom.grading.types import Cell, Finding, Kind
 from labkit.classroom.inside.plain import NotPlainError, to_plain
 
 CELL_SECONDS = 5.0  # for one statement outside any function
+START_SECONDS = 20.0  # for all of them, the start of the process included
+EXERCISE_SECONDS = 90.0  # on the clock, for all that an exercise may cost
 PATIENCE = 2.0  # times an exercise's own limit: a grading machine is busier than a learner's
 MAX_REPLACED = 2  # workers that a submission may use up on one exercise, beside the first
 MAX_SKIPPED = 4  # statements that are left out because they end or hang the process
 
 Place: TypeAlias = tuple[int, int]
+_PATHS = sorted(
+    {sysconfig.get_path("stdlib"), sys.base_prefix, sys.prefix, GRADER, PACKAGES},
+    key=len,
+    reverse=True,
+)
 
 
 class GivenUpError(Exception):
@@ -67,7 +81,8 @@ class Session:
         self._used = (0.0, 0.0)
         self._began = time.monotonic()
         self.defined = True
-        self.problems: list[tuple[int, int, str]] = []
+        self.slow = False  # did it start too slowly to be asked anything?
+        self.problems: list[str] = []
 
     def __enter__(self) -> Session:
         return self
@@ -81,7 +96,11 @@ class Session:
         return time.monotonic() - self._began, self._cpu + self._used[0], self._used[1]
 
     def ask(self, arguments: Arguments) -> Said:
-        """What the function does with one input. GivenUpError after too many lost workers."""
+        """What the function does with one input. GivenUpError after too many lost workers, or when
+        the time for the exercise is up."""
+        if time.monotonic() - self._began > EXERCISE_SECONDS:
+            self._give_up()
+            return Said(Ran(raised=TOO_SLOW))
         last: list[Mapping[str, Any]] = []
 
         def remote(*given: Any) -> Any:
@@ -91,7 +110,7 @@ class Session:
 
         try:
             ran = Ran(to_plain(self._exercise.harness(remote, arguments)))
-        except GivenUpError:
+        except (GivenUpError, StoppedError):
             raise
         except WorkerTooSlowError:
             return self._lost(TOO_SLOW)
@@ -115,11 +134,11 @@ class Session:
         )
 
     def _called(self, reply: Mapping[str, Any]) -> str:
-        """What a learner's code called of labkit, by the part of the name that stands in it."""
+        """What a learner's code called of labkit: one of the names that an exercise knows."""
         name = _text(reply, "delegated")
         last = name.rpartition(".")[2]
-        written = last and any(last in cell.source for cell in self._cells)
-        return last if written else "labkit" * bool(name)
+        known = last in ALL or any(off.endswith(f".{last}") for off in self._exercise.off_limits)
+        return last if known else "own functions" * bool(name)
 
     def _line(self, place: Any) -> str:
         """A learner's own line: the text comes from the source that we have."""
@@ -142,9 +161,13 @@ class Session:
             self._end()
             raise
         used = reply.get("used")
-        if isinstance(used, tuple) and len(used) == 2 and all(type(x) is float for x in used):
+        if isinstance(used, tuple) and len(used) == 2 and all(map(_is_a_figure, used)):
             self._used = (used[0], max(self._used[1], used[1]))
         return reply
+
+    def _give_up(self) -> None:
+        self._replaced = MAX_REPLACED + 1
+        self._end()
 
     def _lost(self, how: str) -> Said:
         """A case that cost a worker."""
@@ -156,39 +179,50 @@ class Session:
         while self._worker is None:
             if self._replaced > MAX_REPLACED:
                 raise GivenUpError
-            worker = self._worker = Worker(self._sandbox, self._setup(), self._slot)
-            place, line = None, 0
+            self._worker = Worker(self._sandbox, self._setup(), self._slot)
+            reached = _Reached(self._cells)
             try:
-                message = worker.start(CELL_SECONDS)
-                while isinstance(message, dict) and "at" in message:
-                    place, line = message["at"], message["line"]
-                    message = worker.next(CELL_SECONDS)
-                self._ready(message)
+                self._ready(self._run_cells(self._worker, reached))
             except (WorkerTooSlowError, WorkerDiedError, ValueError, TypeError) as error:
                 self._end()
-                self._leave_out(place, line, isinstance(error, WorkerTooSlowError))
+                self._leave_out(reached, isinstance(error, WorkerTooSlowError))
         return self._worker
+
+    def _run_cells(self, worker: Worker, reached: _Reached) -> Any:
+        """Follow the worker through the statements; the message that comes after the last one."""
+        end = time.monotonic() + START_SECONDS
+        message = worker.start(START_SECONDS)
+        while isinstance(message, dict) and "at" in message:
+            reached.move(message["at"], message.get("line"))
+            left = end - time.monotonic()
+            if left <= 0:
+                reached.place = None  # no single statement is to blame
+                raise WorkerTooSlowError
+            message = worker.next(min(CELL_SECONDS, left))
+        return message
 
     def _ready(self, message: Any) -> None:
         """Take the message that all cells have run; ValueError or TypeError if it is another."""
         if not isinstance(message, dict) or message.get("ready") is not True:
             raise ValueError("not ready")
-        self.defined = message["defined"] is True
+        self.defined = message.get("defined") is True
         self.problems = [
-            (int(cell), int(line), str(text)[:400]) for cell, line, text in message["problems"]
+            f"cell {int(cell)}, line {int(line)}: {without_paths(str(text)[:400])}"
+            for cell, line, text in message.get("problems", [])[:20]
         ]
 
-    def _leave_out(self, place: Any, line: Any, slow: bool) -> None:
-        known = isinstance(place, tuple) and all(type(x) is int for x in (*place, line))
-        if not known or place in self._skip or len(self._skip) >= MAX_SKIPPED:
-            self._replaced = MAX_REPLACED + 1
+    def _leave_out(self, reached: _Reached, slow: bool) -> None:
+        place = reached.place
+        if place is None or place in self._skip or len(self._skip) >= MAX_SKIPPED:
+            self.slow = slow
+            self._give_up()
             return
         what = f"does not end within {CELL_SECONDS:g} s" if slow else "ends the process"
         self._skip[place] = Finding(
             Kind.LEFT_OUT,
             f"This statement {what}; the rest was run without it.",
             cell=place[0],
-            line=line,
+            line=reached.line,
             repaired=True,
         )
 
@@ -215,12 +249,12 @@ def _value(reply: Mapping[str, Any]) -> Any:
     """The value in a reply, or its error, as a call here would give it."""
     if "value" in reply:
         return to_plain(reply["value"])
-    name = str(reply.get("raised"))
-    if name == NOT_PLAIN:
-        raise NotPlainError(str(reply.get("said"))[:200])
-    own = vars(builtins).get(str(reply.get("of")), Exception)
+    name = _text(reply, "raised", 60)
+    if name == "NotPlain":
+        raise NotPlainError(_text(reply, "said"))
+    own = vars(builtins).get(_text(reply, "of"), Exception)
     is_value_error = isinstance(own, type) and issubclass(own, ValueError)
-    said = str(reply.get("said"))[:400].partition(": ")[2]
+    said = _text(reply, "said").partition(": ")[2]
     raise _error_class(name, ValueError if is_value_error else Exception)(said)
 
 
@@ -228,6 +262,41 @@ def _error_class(name: str, of: type[Exception]) -> type[Exception]:
     return type(name if name.isidentifier() else "Error", (of,), {})
 
 
-def _text(reply: Mapping[str, Any], key: str) -> str:
+def _text(reply: Mapping[str, Any], key: str, limit: int = 400) -> str:
     value = reply.get(key, "")
-    return value[:400] if type(value) is str else ""
+    return without_paths(value[:limit]) if type(value) is str else ""
+
+
+def _is_a_figure(value: Any) -> bool:
+    return type(value) is float and 0 <= value < 1e6
+
+
+def without_paths(text: str) -> str:
+    """A text without where Python lies on this machine, which may name its owner."""
+    for path in _PATHS:
+        text = text.replace(path, "…")
+    return text
+
+
+class _Reached:
+    """How far a worker says that it has come. It can only go forward, through cells that exist."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._lines = {cell.number: cell.source.count("\n") + 1 for cell in cells}
+        self._order = {cell.number: index for index, cell in enumerate(cells)}
+        self.place: Place | None = None
+        self.line = 0
+
+    def move(self, place: Any, line: Any) -> None:
+        """Take a message's place; WorkerDiedError if it is none, or leads back."""
+        known = isinstance(place, tuple) and len(place) == 2
+        if not known or not all(type(number) is int for number in (*place, line)):
+            raise WorkerDiedError
+        if place[0] not in self._order or not 1 <= line <= self._lines[place[0]]:
+            raise WorkerDiedError
+        if self.place is not None and self._rank(place) <= self._rank(self.place):
+            raise WorkerDiedError
+        self.place, self.line = (place[0], place[1]), line
+
+    def _rank(self, place: Place) -> tuple[int, int]:
+        return self._order[place[0]], place[1]

@@ -116,15 +116,16 @@ class Answer:
         if answering is not None:
             return
         filled = [look for look in self.marked if look.filled]
-        message = f"Nothing here defines `{self.exercise}`. "
+        message, kind = f"Nothing here defines `{self.exercise}`. ", Kind.MISSING_CELL
         if filled and filled[-1].others:
+            kind = Kind.RENAMED_FUNCTION
             message += f"Its cell defines `{filled[-1].others[0]}`; was the function renamed?"
         elif self.marked and not filled:
             message += "Its cell is empty."
         else:
             message += "Was its cell deleted? Copy it from the released notebook."
         cell = self.marked[-1].number if self.marked else 0
-        yield self._finding(Kind.MISSING_CELL, message, cell, repaired=False)
+        yield self._finding(kind, message, cell, repaired=False)
 
     def _tests(self) -> Iterator[Finding]:
         """A test that was changed or deleted. Its words do not matter: the released one counts."""

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from labkit.classroom.grading.names import shown
-from labkit.classroom.grading.submissions.found import MAX_FILES, Found, faulty, in_zip, is_zip
+from labkit.classroom.grading.submissions.found import (
+    MAX_FILES,
+    MAX_ZIP_TOTAL,
+    Found,
+    faulty,
+    in_zip,
+    is_zip,
+)
 from labkit.classroom.grading.submissions.place import Place, place_of
 from labkit.classroom.grading.submissions.reading import (
     MAX_BYTES,
     NOTEBOOK,
     read_file,
     split_ending,
+    without_outputs,
 )
 from labkit.classroom.grading.submissions.released import exercises_in
 from labkit.classroom.grading.types import Finding, Kind, Submission
 
 MAX_STUDENT_BYTES = 30_000_000  # of all notebooks of one student together
 MAX_NAMED = 5  # files that a message names
+_UNREAD, _STARTER, _WORK = 0, 1, 2  # what a file holds, the first part of its rank
+_REASONS = (
+    "is not named after the assignment",
+    "was sent earlier",
+    "has the name of a copy",
+    "is older",
+    "has the lower number of a copy",
+    "comes first by name, and nothing else tells the two apart",
+)  # for its later parts
 _MISTAKEN = frozenset(
     ".docx .doc .odt .rtf .pdf .txt .md .html .htm .pages .rar .7z .gz .tgz .tar .png .jpg".split()
 )
@@ -27,7 +45,8 @@ _MISTAKEN = frozenset(
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A file that may be the work on `assignment`. The greater `rank` wins: what could be read and
-    is no mere starter, then what is named after the assignment, then the newest."""
+    is no mere starter, then what is named after the assignment, what was sent last, what has the
+    name that was handed out, the newest."""
 
     found: Found
     assignment: str
@@ -39,7 +58,7 @@ class Candidate:
 def submissions_of(student: str, files: Iterable[Found]) -> list[Submission]:
     """The submissions among one student's files: one for each assignment, and one without an
     assignment for all files that belong to none."""
-    files = list(_unpacked(files))
+    files = list(_unpacked(files, _Budget(MAX_ZIP_TOTAL)))
     by_assignment: dict[str, list[Candidate]] = {}
     budget = _Budget(MAX_STUDENT_BYTES)
     for file in files:
@@ -80,11 +99,11 @@ class _TooMuchError(Exception):
     """A student sent more than is read."""
 
 
-def _unpacked(files: Iterable[Found]) -> Iterator[Found]:
+def _unpacked(files: Iterable[Found], budget: _Budget) -> Iterator[Found]:
     """The files, with what lies in zips and in zips inside zips in their place."""
     count = 0
     for file in files:
-        for inner in _inside(file, depth=2):
+        for inner in _inside(file, budget, depth=2):
             count += 1
             if count > MAX_FILES:
                 yield faulty(
@@ -94,12 +113,17 @@ def _unpacked(files: Iterable[Found]) -> Iterator[Found]:
             yield inner
 
 
-def _inside(file: Found, depth: int) -> Iterator[Found]:
+def _inside(file: Found, budget: _Budget, depth: int) -> Iterator[Found]:
     if not is_zip(file.name) or file.fault is not None:
         yield file
         return
     try:
-        content = file.read() if depth else b""
+        content = budget.read(file) if depth else b""
+    except _TooMuchError:
+        limit = MAX_ZIP_TOTAL // 1_000_000
+        message = f"One student's zips have more than {limit} MB; this one is not opened."
+        yield faulty(file.parts, Kind.TOO_LARGE, message)
+        return
     except Exception:  # zipfile again, or the disk
         yield faulty(file.parts, Kind.UNREADABLE, "The zip cannot be read.")
         return
@@ -110,7 +134,7 @@ def _inside(file: Found, depth: int) -> Iterator[Found]:
     if not held:
         yield faulty(file.parts, Kind.NO_NOTEBOOK, "The zip holds no file.")
     for inner in held:
-        yield from _inside(inner, depth - 1) if inner.parts != file.parts else (inner,)
+        yield from _inside(inner, budget, depth - 1) if inner.parts != file.parts else (inner,)
 
 
 def _is_work(file: Found) -> bool:
@@ -131,21 +155,21 @@ def _candidates(file: Found, budget: _Budget) -> Iterator[Candidate]:
     place = place_of(file.parts)
     content, fault = _content(file, budget)
     if fault is not None:
-        yield Candidate(file, place.assignment, _rank(file, place, 0, 2), b"", (fault,))
+        yield Candidate(file, place.assignment, _rank(file, place, _UNREAD, 2), b"", (fault,))
         return
     read = read_file(file.name, content)
     holds = exercises_in(read.cells)
     if place.assignment and (place.assignment in holds or not holds):
         worked = holds.get(place.assignment, (0, 0))[1]
         findings = _renamed(file, place.assignment) if place.renamed else ()
-        rank = _rank(file, place, 2 if worked else 1, 2)
+        rank = _rank(file, place, _WORK if worked else _STARTER, 2)
         yield Candidate(file, place.assignment, rank, content, findings)
     elif holds:
         yield from _by_content(file, place, content, holds)
     else:
-        message = "Nothing in this file belongs to an exercise of the course."
+        message = "Nothing in this file belongs to an exercise of the course; is it the right one?"
         findings = (Finding(Kind.NOT_OURS, message),) if read.cells or not read.findings else ()
-        yield Candidate(file, "", _rank(file, place, 1, 0), content, findings)
+        yield Candidate(file, "", _rank(file, place, _STARTER, 0), content, findings)
 
 
 def _by_content(
@@ -157,7 +181,7 @@ def _by_content(
         # `STUDENT.ipynb` and any `.py` are ways to hand in; a notebook of another name was renamed.
         own_name = len(file.parts) == 1 or split_ending(file.name)[1] != NOTEBOOK
         renamed = () if own_name and not place.assignment else _renamed(file, assignment)
-        rank = _rank(file, place, 2 if worked else 1, 1 if found == most else 0)
+        rank = _rank(file, place, _WORK if worked else _STARTER, 1 if found == most else 0)
         yield Candidate(file, assignment, rank, content, renamed)
 
 
@@ -181,7 +205,7 @@ def _content(file: Found, budget: _Budget) -> tuple[bytes, Finding | None]:
 
 def _rank(file: Found, place: Place, state: int, named: int) -> tuple[float | str, ...]:
     again, copy = place.again
-    return (state, named, again, file.changed, copy, *file.parts)
+    return (state, named, again, not place.renamed, file.changed, copy, *file.parts)
 
 
 def _renamed(file: Found, assignment: str) -> tuple[Finding, ...]:
@@ -196,21 +220,42 @@ def _submission(student: str, candidates: list[Candidate]) -> Submission:
     """The first candidate as a submission; the others are named."""
     best, *others = candidates
     told = _several(best, others) if best.assignment else _also(others)
-    findings = (*best.findings, *told, *_hostile(best.found))
-    name = _shown_place(best.found)
-    return Submission(student, best.assignment, name, best.content, findings)
+    findings = (*best.findings, *told, *_hostile(best.found), *_late(best.found))
+    name, sent = _shown_place(best.found), hashlib.sha256(best.content).hexdigest()
+    slim = without_outputs(best.content) if best.found.name.endswith(NOTEBOOK) else best.content
+    return Submission(student, best.assignment, name, slim, findings, sha256=sent)
 
 
 def _several(best: Candidate, others: list[Candidate]) -> tuple[Finding, ...]:
     if not others:
         return ()
-    named = ", ".join(_shown_place(other.found) for other in others[:MAX_NAMED])
-    more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
-    message = (
-        f"Several files answer {best.assignment}. This one, {_shown_place(best.found)}, is graded: "
-        f"it is the newest, or the one that says more. Left aside: {named}{more}."
+    named = "; ".join(
+        f"{_shown_place(other.found)}, which {_why(best, other)}" for other in others[:MAX_NAMED]
     )
-    return (Finding(Kind.SEVERAL_FILES, message, repaired=True),)
+    more = f"; and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
+    message = (
+        f"Several files answer {best.assignment}. This one is graded: {_shown_place(best.found)}. "
+        f"Left aside: {named}{more}."
+    )
+    harmless = all(_says_nothing_else(best, other) for other in others)
+    return (Finding(Kind.SEVERAL_FILES, message, repaired=harmless),)
+
+
+def _why(best: Candidate, other: Candidate) -> str:
+    """What decided against a file: the first place at which the two ranks differ."""
+    state = "holds only the starter" if other.rank[0] else "cannot be read"
+    reasons = (state, *_REASONS)
+    pairs = zip(best.rank, other.rank, strict=False)
+    at = next((at for at, (one, two) in enumerate(pairs) if one != two), len(reasons))
+    return reasons[min(at, len(reasons) - 1)]
+
+
+def _says_nothing_else(best: Candidate, other: Candidate) -> bool:
+    """Is nothing lost without it: is it the starter, or the same work once more?"""
+    if other.rank[0] == _STARTER or other.content == best.content:
+        return other.rank[0] != _UNREAD
+    mine, theirs = (read_file(one.found.name, one.content).cells for one in (best, other))
+    return bool(theirs) and [c.source for c in mine] == [c.source for c in theirs]
 
 
 def _also(others: list[Candidate]) -> tuple[Finding, ...]:
@@ -228,6 +273,11 @@ def _hostile(file: Found) -> tuple[Finding, ...]:
         return ()
     message = "The file's name holds characters that cannot be seen, or is endless."
     return (Finding(Kind.HOSTILE_NAME, message, repaired=True),)
+
+
+def _late(file: Found) -> tuple[Finding, ...]:
+    late = place_of(file.parts).late
+    return (Finding(Kind.LATE, "The platform marks it as handed in late."),) if late else ()
 
 
 def _shown_place(file: Found) -> str:
@@ -249,4 +299,4 @@ def _without_notebook(student: str, files: list[Found], answered: set[str]) -> I
         message = f"There is no notebook and no Python file here, only {named}. Send the .ipynb."
         finding = Finding(Kind.NO_NOTEBOOK, message)
         place = _shown_place(held[0])
-        yield replace(Submission(student, assignment, place, b""), findings=(finding,))
+        yield Submission(student, assignment, place, b"", (finding, *_late(held[0])))

@@ -6,18 +6,31 @@ Moodle and Canvas make of them: each entry is judged for itself, a broken one st
 
 from __future__ import annotations
 
-from collections import defaultdict
+import zipfile
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from labkit.classroom.grading.names import MAX_SHOWN, file_name, shown
 from labkit.classroom.grading.submissions.candidates import is_mistaken, submissions_of
-from labkit.classroom.grading.submissions.found import Found, in_folder, in_zip, is_zip, skipped
-from labkit.classroom.grading.submissions.place import Place, place_of, student_name
+from labkit.classroom.grading.submissions.found import (
+    Found,
+    in_folder,
+    in_zip,
+    is_zip,
+    one_file,
+    skipped,
+)
+from labkit.classroom.grading.submissions.place import (
+    CANVAS,
+    Place,
+    place_of,
+    student_name,
+)
 from labkit.classroom.grading.submissions.reading import split_ending
-from labkit.classroom.grading.types import Kind, Submission
+from labkit.classroom.grading.types import Finding, Kind, Submission
 from labkit.types import LabError
 
 _WRAPPERS = frozenset({"submitted", "submissions"})
@@ -30,26 +43,38 @@ _EXPECTED = (
     "student; or nbgrader's submitted/STUDENT/ASSIGNMENT/; or what Moodle or Canvas gives you "
     "to download."
 )
-_Owner: TypeAlias = tuple[str, str]
-"""A student's name and the platform's number, empty if there is none."""
+_ENOUGH = 2  # submissions that tell what a class was to hand in
+
+
+class _Owner(NamedTuple):
+    """A student's name; the platform's number and the platform, both empty if there is none."""
+
+    name: str
+    number: str
+    platform: str
 
 
 def collect(folder: Path) -> list[Submission]:
-    """All submissions below a folder or in a zip, sorted by student and assignment.
+    """All submissions below a folder or in a zip, sorted by student and assignment; a notebook or a
+    Python file is a class of one.
 
     Nothing runs, nothing is unpacked to the disk, no link is followed. Names are composed (NFC) and
     safe to show. Raises LabError if there is nothing to collect.
     """
     if not folder.exists():
-        raise LabError(f"There is no {folder.name or folder}. {_EXPECTED}")
+        raise LabError(f"`{folder}` does not exist. {_EXPECTED}")
     try:
-        owners, lasting = _by_owner(folder)
+        owners = _by_owner(folder)
     except OSError as error:
         raise LabError(f"{folder.name or folder} cannot be read: {error.strerror}.") from error
     found = {
-        owner: submissions_of(_student(owner[0]), held) for owner, held in sorted(owners.items())
+        owner: [
+            replace(one, number=owner.number, platform=owner.platform)
+            for one in submissions_of(_student(owner.name), held)
+        ]
+        for owner, held in sorted(owners.items())
     }
-    submissions = _namesakes_apart(found, lasting)
+    submissions = _assumed(_namesakes_apart(found))
     if not submissions:
         raise LabError(f"There are no submissions in {folder.name or folder}. {_EXPECTED}")
     return sorted(
@@ -57,20 +82,20 @@ def collect(folder: Path) -> list[Submission]:
     )
 
 
-def _by_owner(folder: Path) -> tuple[dict[_Owner, list[Found]], set[str]]:
-    """The files of each student, and the names whose platform's number lasts. What names no student
-    is the root's own: a learner may grade a folder of assignments."""
-    files = _in_class_zip(folder) if folder.is_file() else _in_class_folder(folder)
-    root = folder.resolve().stem if folder.is_file() else folder.resolve().name
+def _by_owner(folder: Path) -> dict[_Owner, list[Found]]:
+    """The files of each student. What names no student is the root's own: a learner may grade a
+    folder of assignments, or a file."""
+    files = _in_class_file(folder) if folder.is_file() else _in_class_folder(folder)
+    root = folder.resolve().name
+    if folder.is_file():
+        root = split_ending(root)[0] if split_ending(root)[1] else folder.resolve().stem
     owners: defaultdict[_Owner, list[Found]] = defaultdict(list)
-    lasting: set[str] = set()
     for file in files:
         place = place_of(file.parts)
         if _is_of_a_student(file, place):
             name = place.student or student_name(root)
-            owners[name, place.number].append(file)
-            lasting |= {name} if place.lasting else set()
-    return owners, lasting
+            owners[_Owner(name, place.number, place.platform)].append(file)
+    return owners
 
 
 def _student(name: str) -> str:
@@ -91,25 +116,44 @@ def _is_of_a_student(file: Found, place: Place) -> bool:
     return bool(file.name != _CONFIGURATION and (work or mistaken))
 
 
-def _namesakes_apart(
-    found: dict[_Owner, list[Submission]], lasting: set[str]
-) -> Iterable[Submission]:
+def _namesakes_apart(found: dict[_Owner, list[Submission]]) -> list[Submission]:
     """Two students of one name keep their platform's number behind it.
 
     A student has one number in all of Canvas, but in Moodle one for each assignment: there, two
     numbers are two people only if both sent the same assignment.
     """
-    by_name: defaultdict[str, dict[str, list[Submission]]] = defaultdict(dict)
-    for (name, number), submissions in found.items():
-        by_name[name][number] = submissions
+    by_name: defaultdict[str, dict[_Owner, list[Submission]]] = defaultdict(dict)
+    for owner, submissions in found.items():
+        by_name[owner.name][owner] = submissions
     made: list[Submission] = []
-    for name, numbers in by_name.items():
-        sent = [one.assignment for submissions in numbers.values() for one in submissions]
-        apart = len(numbers) > 1 and (name in lasting or len(set(sent)) < len(sent))
-        for number, submissions in numbers.items():
-            suffix = f" ({number})" if apart and number else ""
+    for owners in by_name.values():
+        sent = [one.assignment for submissions in owners.values() for one in submissions]
+        lasting = any(owner.platform == CANVAS for owner in owners)
+        apart = len(owners) > 1 and (lasting or len(set(sent)) < len(sent))
+        for owner, submissions in owners.items():
+            suffix = f" ({owner.number})" if apart and owner.number else ""
             made += [replace(one, student=f"{one.student}{suffix}") for one in submissions]
     return made
+
+
+def _assumed(submissions: list[Submission]) -> list[Submission]:
+    """What names no assignment counts for the one that all others of the class are of."""
+    sent = Counter(one.assignment for one in submissions if one.assignment)
+    if len(sent) != 1 or sent.total() < _ENOUGH:
+        return submissions
+    (assignment,) = sent
+    answered = {one.student for one in submissions if one.assignment}
+    message = (
+        "Nothing here tells for which assignment it is; all others of the class are of "
+        f"{assignment}, so it counts for that."
+    )
+    found = Finding(Kind.RENAMED, message, repaired=True)
+    return [
+        one
+        if one.assignment or one.student in answered
+        else replace(one, assignment=assignment, findings=(*one.findings, found))
+        for one in submissions
+    ]
 
 
 # --- where the students' entries begin -----------------------------------------------------------
@@ -117,11 +161,22 @@ def _namesakes_apart(
 
 def _in_class_folder(folder: Path) -> Iterable[Found]:
     """The files below the folder that holds the students: a course's `submitted`, if it has one."""
-    entries = [path for path in folder.iterdir() if not skipped(path.name)]
+    entries = [path for path in folder.iterdir() if not skipped(path.name, top=True)]
     folders = {path.name for path in entries if path.is_dir() and not path.is_symlink()}
     files = {path.name for path in entries} - folders
     wrapper = _wrapper(folders, files)
     return in_folder(folder / wrapper) if wrapper else in_folder(folder)
+
+
+def _in_class_file(path: Path) -> Iterable[Found]:
+    """The files in a zip; or the one file, if it is a notebook or Python."""
+    if split_ending(path.name)[1]:
+        return [one_file(path)]
+    if is_zip(path.name) or zipfile.is_zipfile(path):
+        return _in_class_zip(path)
+    raise LabError(
+        f"{path.name} is no zip and no notebook: put submissions into a folder. {_EXPECTED}"
+    )
 
 
 def _in_class_zip(path: Path) -> Iterable[Found]:

@@ -22,7 +22,8 @@ MAX_FILES = 2_000  # of one student, or in one zip of a student
 MAX_CLASS_FILES = 100_000  # in a zip of a whole class
 MAX_ZIP_BYTES = 50_000_000  # of a student's zip
 MAX_ZIP_TOTAL = 100_000_000  # uncompressed, all that a student's zip says it holds
-_SKIPPED = frozenset("__pycache__ __MACOSX venv env node_modules site-packages".casefold().split())
+_SKIPPED = frozenset("__pycache__ __MACOSX".casefold().split())
+_SKIPPED_BELOW = frozenset("venv env node_modules site-packages".split())  # or a person's name
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may ask for gigabytes to unpack
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENTRY = b"PK\x01\x02"  # before each entry of a zip's list
@@ -44,10 +45,12 @@ class Found:
         return self.parts[-1]
 
 
-def skipped(name: str) -> bool:
-    """Is a file or folder of this name nobody's work? Hidden ones, caches, installed packages; two
-    dots at the start hide nothing, and some people's names begin so."""
-    return (name[:1] == "." and name[:2] != "..") or name.casefold() in _SKIPPED
+def skipped(name: str, *, top: bool = False) -> bool:
+    """Is a file or folder of this name nobody's work? Hidden ones, caches, installed packages. At
+    the `top`, where students' names stand, fewer are; two dots at the start hide nothing."""
+    if (name[:1] == "." and name[:2] != "..") or name.casefold() in _SKIPPED:
+        return True
+    return not top and name.casefold() in _SKIPPED_BELOW
 
 
 def faulty(parts: tuple[str, ...], kind: Kind, message: str) -> Found:
@@ -61,7 +64,7 @@ def faulty(parts: tuple[str, ...], kind: Kind, message: str) -> Found:
 def in_folder(folder: Path) -> Iterator[Found]:
     """All files below a folder, by name. What one student's folder holds beyond the limit is left
     out and said once. A folder without a file gives one file without a name."""
-    for entry in _entries(folder):
+    for entry in _entries(folder, top=True):
         count = 0
         for found in _below(entry, (entry.name,)):
             count += 1
@@ -77,9 +80,10 @@ def _too_many(limit: int) -> str:
     return f"There are more than {limit:,} files; only the first ones, by name, were looked at."
 
 
-def _entries(folder: Path | os.DirEntry[str]) -> list[os.DirEntry[str]]:
+def _entries(folder: Path | os.DirEntry[str], *, top: bool = False) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
-        return sorted((e for e in entries if not skipped(e.name)), key=lambda entry: entry.name)
+        kept = (entry for entry in entries if not skipped(entry.name, top=top))
+        return sorted(kept, key=lambda entry: entry.name)
 
 
 def _below(entry: os.DirEntry[str], parts: tuple[str, ...]) -> Iterator[Found]:
@@ -97,6 +101,12 @@ def _below(entry: os.DirEntry[str], parts: tuple[str, ...]) -> Iterator[Found]:
     except OSError as error:
         why = error.strerror or "an error of the disk"
         yield faulty(parts, Kind.UNREADABLE, f"The computer could not read it: {why}.")
+
+
+def one_file(path: Path) -> Found:
+    """A file that somebody named. OSError if it is not there."""
+    about = path.stat()
+    return _file(path, (path.name,), about.st_size, about.st_mtime)
 
 
 def _file(path: Path, parts: tuple[str, ...], size: int, changed: float) -> Found:
@@ -158,7 +168,9 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, below: tuple[str, ..
     link, is told and not read."""
     raw = re.split(r"[/\\]", info.filename)
     parts = (*below, *(part for part in raw if part not in ("", ".", "..")))
-    if any(skipped(part) for part in parts[len(below) :]) or len(parts) > MAX_DEPTH + len(below):
+    inner = enumerate(parts[len(below) :], start=len(below))
+    nobodys = any(skipped(part, top=number == 0) for number, part in inner)
+    if nobodys or len(parts) > MAX_DEPTH + len(below):
         return None
     if ".." in raw or not raw[0] or _DRIVE.match(raw[0]) or len(parts) == len(below):
         message = "The name of this file in the zip leads out of the zip; it is not read."

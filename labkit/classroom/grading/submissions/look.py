@@ -6,6 +6,7 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
+from labkit.classroom.grading.names import shown
 from labkit.classroom.grading.submissions import magics
 from labkit.classroom.grading.submissions.python_source import (
     Definition,
@@ -20,6 +21,7 @@ from labkit.classroom.grading.submissions.released import ENDING, tests, without
 from labkit.classroom.grading.submissions.warning_signs import signs
 from labkit.classroom.grading.types import Finding, Kind
 
+MAX_QUOTED = 80  # characters of a line in a message
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _VERDICT = re.compile(r"^\w*[ \t=]*verdict\([ \t]*[\"'](\w+)[\"']", re.MULTILINE)
 
@@ -100,11 +102,17 @@ def _read(look: Look, parsed: Parsed, exercises: Set[str]) -> None:
         look.names = bound_names(parsed.tree) & exercises
         look.findings += signs(parsed.tree)
     else:
-        look.findings.append(_syntax_error(parsed))
+        look.findings.append(_syntax_error(parsed, look.source))
 
 
-def _syntax_error(parsed: Parsed) -> Finding:
+def _syntax_error(parsed: Parsed, source: str) -> Finding:
+    """Where Python stopped reading, with the line itself, as far as there is one."""
     where = f"line {parsed.line} of this cell" if parsed.line else "this cell"
+    lines = source.split("\n")
+    text = lines[parsed.line - 1].strip() if 0 < parsed.line <= len(lines) else ""
+    if text:
+        cut = f"{text[:MAX_QUOTED]}…" if len(text) > MAX_QUOTED else text
+        where += ", `" + shown(cut).replace("`", "'") + "`"
     message = f"Python cannot read {where}: {parsed.error}. The cell is left out; the others run."
     return Finding(Kind.SYNTAX_ERROR, message, line=parsed.line)
 

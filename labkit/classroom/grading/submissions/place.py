@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.classroom.grading.submissions.found import is_zip
 from labkit.classroom.grading.submissions.reading import split_ending
@@ -15,7 +15,7 @@ from labkit.classroom.release import TOPICS
 # Moodle: `Anna Smith_12345_assignsubmission_file_`, a folder or the beginning of a file's name.
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
 # Canvas: `smithanna_LATE_12345_67890_chunking-1.ipynb`; the 1 counts what was sent again.
-_CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)", re.DOTALL)
+_CANVAS = re.compile(r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_\d+_(?P<file>.+)", re.DOTALL)
 _AGAIN = re.compile(r"(?P<stem>.*\S)-(?P<number>\d{1,4})", re.DOTALL)
 # Browsers, Jupyter, Windows and macOS name a second copy each in their way, some in French.
 _COPY = re.compile(
@@ -26,21 +26,23 @@ _COPY = re.compile(
 )
 _OTHER_ENDING = re.compile(r"\.(?!\d)\w{1,5}\Z")
 _EDGE = " _-."
+CANVAS, MOODLE = "canvas", "moodle"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """What a file's place says. `student` is empty where it names none; `number` is the platform's,
-    and tells namesakes apart; `lasting` says that it is the student's in every assignment.
-    `renamed`: the assignment was recognised in a name that nobody gave out. `again` counts what was
-    sent again, and among copies the higher one."""
+    and tells namesakes apart; `late` says that the platform calls it late. `renamed`: the
+    assignment was recognised in a name that nobody gave out. `again` counts what was sent again,
+    and among copies the higher one."""
 
     student: str = ""
     number: str = ""
-    lasting: bool = False
+    platform: str = ""
     assignment: str = ""
     renamed: bool = False
     again: tuple[int, int] = (0, 0)
+    late: bool = False
 
 
 def place_of(parts: tuple[str, ...]) -> Place:
@@ -48,15 +50,15 @@ def place_of(parts: tuple[str, ...]) -> Place:
     first, *rest = map(_without_zip, parts)
     if found := _MOODLE.fullmatch(first):
         inner = (found["file"], *rest) if found["file"] else tuple(rest)
-        return _inside(inner or ("",), found["name"], number=found["id"])
+        return _inside(inner or ("",), Place(student_name(found["name"]), found["id"], MOODLE))
     if found := _CANVAS.fullmatch(first):
         return _canvas(found, tuple(rest))
     if len(rest) > 1 and rest[0] in ASSIGNMENTS:  # nbgrader's layout, whatever the student's name
-        return _inside(tuple(rest), first)
+        return _inside(tuple(rest), Place(student_name(first)))
     if rest:
         assignment, left = named_in(first)
         inner = (assignment, *rest) if assignment else tuple(rest)
-        return _inside(inner, left if assignment else first)
+        return _inside(inner, Place(student_name(left if assignment else first)))
     return _at_root(first)
 
 
@@ -104,12 +106,11 @@ def _canvas(found: re.Match[str], rest: tuple[str, ...]) -> Place:
     again = _AGAIN.fullmatch(stem)
     file = f"{again['stem']}{ending}" if again else found["file"]
     times = int(again["number"]) if again else 0
-    return _inside((file, *rest), found["name"], found["id"], lasting=True, times=times)
+    name, late = student_name(found["name"]), found["late"] is not None
+    return _inside((file, *rest), Place(name, found["id"], CANVAS, again=(times, 0), late=late))
 
 
-def _inside(
-    parts: tuple[str, ...], student: str, number: str = "", *, lasting: bool = False, times: int = 0
-) -> Place:
+def _inside(parts: tuple[str, ...], whose: Place) -> Place:
     """A file that is known to be a student's: which assignment do its folders and its name tell?"""
     stem, copy, renamed = _without_copy(_stem(parts[-1]))
     assignment = next((a for part in reversed((*parts[:-1], stem)) if (a := named_in(part)[0])), "")
@@ -117,7 +118,8 @@ def _inside(
         words = [(_topic(stem), renamed or stem.casefold() not in _TOPICS)]
         words += [(_TOPICS.get(part.casefold(), ""), renamed) for part in reversed(parts[:-1])]
         assignment, renamed = next((word for word in words if word[0]), ("", False))
-    return Place(student_name(student), number, lasting, assignment, renamed, (times, copy))
+    again = (whose.again[0], copy)
+    return replace(whose, assignment=assignment, renamed=renamed, again=again)
 
 
 def _at_root(name: str) -> Place:
@@ -130,7 +132,7 @@ def _at_root(name: str) -> Place:
         left = re.sub(topic.replace("_", "[_-]"), "", stem, count=1, flags=re.IGNORECASE).strip(
             _EDGE
         )
-    return Place(student_name(left), "", False, assignment, renamed, (0, copy))
+    return Place(student_name(left), assignment=assignment, renamed=renamed, again=(0, copy))
 
 
 def _topic(stem: str, between: str = " -") -> str:

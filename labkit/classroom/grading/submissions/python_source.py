@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from labkit.classroom.grading.names import shown
 from labkit.classroom.grading.submissions.reading import MAX_SOURCE
 
+MAX_WEIGHT = 500_000  # nodes that the compiler would see; a notebook has some thousand
 MAX_DEPTH = 500  # of a syntax tree: what a person writes has some twenty
 _DEF = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
 
@@ -48,6 +49,8 @@ def parse(source: str) -> Parsed:
             # Compiling functions in functions takes quadratic time; whoever has few is not asked.
             if source.count("lambda") + source.count("def ") > MAX_DEPTH and _too_deep(tree):
                 return Parsed(None, "nested too deeply")
+            if _weight(tree.body)[0] > MAX_WEIGHT:
+                return Parsed(None, "more code than Python can be asked to compile")
             # A `return` outside a function has a tree, and does not compile.
             compile(source, "<cell>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -69,6 +72,24 @@ def _too_deep(tree: ast.Module) -> bool:
         if not level:
             return False
     return True
+
+
+def _weight(body: Sequence[ast.stmt]) -> tuple[int, int]:
+    """About how many nodes a block has when compiled, and how many ways lead out of it: Python
+    writes the code after `finally` once more for each."""
+    weight = ways = 0
+    for node in body:
+        inner = _inner(node)
+        ways += isinstance(node, ast.Return | ast.Break | ast.Continue)
+        if not inner:
+            weight += sum(1 for _ in ast.walk(node))
+            continue
+        last = node.finalbody if isinstance(node, ast.Try | ast.TryStar) else []
+        before, out = _weight(inner[: len(inner) - len(last)] if last else inner)
+        after, more = _weight(last)
+        weight += 1 + before + after * (1 + out)
+        ways += 0 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else out + more
+    return weight, ways
 
 
 def definitions(source: str, tree: ast.Module | None) -> list[Definition]:
@@ -134,8 +155,10 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _inner(node: ast.stmt) -> list[ast.stmt]:
     held = [block for name in ("handlers", "cases") for block in getattr(node, name, ())]
-    blocks = [getattr(node, name, ()) for name in ("body", "orelse", "finalbody")]
-    return [child for block in (*blocks, *(one.body for one in held)) for child in block]
+    blocks = [getattr(node, name, ()) for name in ("body", "orelse")]
+    blocks += [one.body for one in held]
+    blocks.append(getattr(node, "finalbody", ()))  # the last one: `_weight` counts on it
+    return [child for block in blocks for child in block]
 
 
 def _definition(node: ast.FunctionDef | ast.AsyncFunctionDef, apart: bool) -> Definition:

@@ -17,9 +17,14 @@ from labkit.classroom.grading.types import Finding, Kind
 
 MAX_BYTES = 10_000_000  # of a file
 MAX_PARTS = 300_000  # lists and dictionaries in a notebook: each takes some 80 bytes when read
+_LARGE = 100_000  # bytes
 MAX_CELLS = 10_000
 MAX_SOURCE = 200_000  # characters of a cell's code
 MAX_CODE = 500_000  # characters of code in a notebook; a learner's has some ten thousand
+_NO_NOTEBOOK = (
+    "The file is no notebook, or only a part of one. Download it again from Jupyter (File, "
+    "Download) and send the .ipynb."
+)
 NOTEBOOK, SCRIPT = ".ipynb", ".py"
 _DISGUISED = re.compile(r"(\.ipynb|\.py)(?:\.txt|\.json)?", re.IGNORECASE)
 _ENCODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -121,11 +126,28 @@ def _notebook(content: bytes) -> File:
     except RecursionError:
         return _unread(Kind.UNREADABLE, "The notebook is nested too deeply to be read.")
     except (ValueError, MemoryError) as error:
-        return _unread(Kind.UNREADABLE, f"The file is no notebook: {shown(str(error))}.")
+        return _unread(Kind.UNREADABLE, f"{_NO_NOTEBOOK} (Its reader says: {shown(str(error))}.)")
     cells = _all_cells(data)
     if cells is None:
-        return _unread(Kind.UNREADABLE, "The file is no notebook: it has no list of cells.")
+        return _unread(Kind.UNREADABLE, f"{_NO_NOTEBOOK} (It has no list of cells.)")
     return _bounded(cells)
+
+
+def without_outputs(content: bytes) -> bytes:
+    """A large notebook without pictures and other results, which a class of notebooks would fill
+    the memory with; anything else as it is."""
+    if not _LARGE < len(content) <= MAX_BYTES or content.count(b"[") > MAX_PARTS:
+        return content
+    try:
+        data = json.loads(content.decode(_encoding(content), "surrogatepass"))
+        cells = _all_cells(data) or []
+        for cell in cells:
+            if isinstance(cell, dict):
+                cell.pop("outputs", None)
+                cell.pop("attachments", None)
+        return json.dumps(data).encode("ascii") if cells else content
+    except (ValueError, RecursionError, MemoryError):
+        return content
 
 
 def _encoding(content: bytes) -> str:

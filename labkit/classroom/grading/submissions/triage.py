@@ -6,14 +6,19 @@ notebook run from top to bottom still has one answer for each exercise; triage f
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.submissions.answers import Answer
 from labkit.classroom.grading.submissions.look import look_at
-from labkit.classroom.grading.submissions.reading import read_file
+from labkit.classroom.grading.submissions.reading import RawCell, read_file
 from labkit.classroom.grading.submissions.released import ASSIGNMENTS
 from labkit.classroom.grading.types import Cell, Finding, Kind, Submission, Triaged
 
 MAX_FINDINGS = 200
+MAX_NAMED = 8  # cells that a message names
+_SOLUTION = re.compile(r"^[ \t]*#+ *(?:BEGIN|END) SOLUTION\b", re.MULTILINE)
 _UNREAD = (Kind.TOO_LARGE, Kind.UNREADABLE, Kind.NO_NOTEBOOK)
 
 
@@ -28,7 +33,7 @@ def triage(submission: Submission) -> Triaged:
     stage = ASSIGNMENTS.get(submission.assignment)
     exercises = [exercise.id for exercise in ALL.values() if exercise.stage == stage]
     looks = [look_at(cell, set(exercises)) for cell in file.cells]
-    findings = list(file.findings)
+    findings = [*file.findings, *_solution_marks(file.cells)]
     if file.cells:
         for exercise in exercises:
             findings += Answer(exercise, looks, notebook=file.notebook).find()
@@ -40,6 +45,19 @@ def triage(submission: Submission) -> Triaged:
         if look.runs and look.parses and look.source.strip()
     ]
     return Triaged(tuple(cells), _bounded(findings))
+
+
+def _solution_marks(cells: Iterable[RawCell]) -> list[Finding]:
+    """nbgrader takes these lines out of whatever learners get; copies of the solution keep them."""
+    held = [str(cell.number) for cell in cells if cell.code and _SOLUTION.search(cell.source)]
+    if not held:
+        return []
+    more = f" and {len(held) - MAX_NAMED} more" if len(held) > MAX_NAMED else ""
+    message = (
+        "Lines like `### BEGIN SOLUTION` stand in the model solution alone; here they stand in "
+        f"{'cell' if len(held) == 1 else 'cells'} {', '.join(held[:MAX_NAMED])}{more}."
+    )
+    return [Finding(Kind.SOLUTION_MARKS, message, repaired=True)]
 
 
 def _bounded(findings: list[Finding]) -> tuple[Finding, ...]:

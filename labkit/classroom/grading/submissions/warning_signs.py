@@ -31,6 +31,9 @@ _PATH = re.compile(
     r"|~[\w.-]*[/\\]|[A-Za-z]:[\\/](?![\\/])|\\\\\w)"
 )
 _MAX_SHOWN = 60
+_INPUT = (
+    "`input()` has nobody to answer while grading: it raises EOFError. Use the parameters instead."
+)
 
 
 def signs(tree: ast.Module) -> list[Finding]:
@@ -48,7 +51,7 @@ def signs(tree: ast.Module) -> list[Finding]:
 def _of(node: ast.AST) -> Iterator[tuple[Kind, str]]:
     match node:
         case ast.Call(ast.Name("input") | ast.Attribute(ast.Name("builtins"), "input")):
-            yield Kind.INPUT, "`input()` has nobody to answer while grading: it raises EOFError."
+            yield Kind.INPUT, _INPUT
         case ast.Constant(str(text)):
             yield from _text(text)
         case ast.Import(names):
@@ -61,6 +64,15 @@ def _of(node: ast.AST) -> Iterator[tuple[Kind, str]]:
             yield _machinery(f"uses `{name}`")
         case ast.Attribute(ast.Name("sys"), "modules"):
             yield _machinery("uses `sys.modules`")
+        case ast.Attribute(ast.Name("os"), "write" | "dup" | "dup2" | "pipe" as name):
+            yield _machinery(f"uses `os.{name}`")
+        case ast.Call(ast.Name("getattr" | "setattr" | "delattr" as name), [_, what, *_]):
+            if not isinstance(what, ast.Constant):
+                yield _machinery(f"calls `{name}` with a name that is made on the way")
+        case ast.Name("vars" | "globals" | "locals" as name):
+            yield _machinery(f"uses `{name}`")
+        case ast.Attribute(ast.Name("operator"), "attrgetter" | "methodcaller" as name):
+            yield _machinery(f"uses `operator.{name}`")
         case ast.Name(name) if name in _NAMES:
             yield _machinery(f"uses `{name}`")
 
