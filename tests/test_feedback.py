@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from labkit.classroom.grading.types import (
     Group,
     Kind,
 )
+from pages import Shape
 
 SHOWN = {"call": "chunk_text('abcdef', 4, 1)", "expected": "['abcd', 'def']", "got": "['abcd']"}
 CASES = (
@@ -431,31 +431,6 @@ def hostile(text: str) -> Graded:
     )
     marks = (mark, replace(mark, outcome=Outcome.NOT_ATTEMPTED, score=0.0))
     return Graded(text, text, text, marks, found)
-
-
-class Shape(HTMLParser):
-    """The elements of a page without the `code` that backticks make, and its text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.opened: list[str] = []
-        self.elements: list[tuple[str, ...]] = []
-        self.text = ""
-        self.feed(html)
-        self.close()
-        assert self.opened == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
-            self.opened.append(tag)
-        if tag != "code":
-            self.elements.append((tag, *(name for name, _ in attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.opened.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def plain(text: str) -> str:

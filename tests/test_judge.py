@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from labkit.classroom.checking import Outcome, check_function
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.answer_key import AnswerKey, score
-from labkit.classroom.grading.judge import Judge, exercises_of
+from labkit.classroom.grading.judge import Judge
 from labkit.classroom.grading.running import session
 from labkit.classroom.grading.running.sandbox import Sandbox, can_isolate, sandbox
+from labkit.classroom.grading.submissions.released import exercises_of
 from labkit.classroom.grading.types import (
     CaseVerdict,
     Cell,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -36,6 +35,7 @@ from labkit.classroom.grading.types import (
     Group,
     Kind,
 )
+from pages import Shape
 
 
 def mark(exercise: str = "top_k", score: float = 6.0, **more: object) -> ExerciseMark:
@@ -296,30 +296,6 @@ def test_a_chart_of_nothing_has_no_height() -> None:
 # --- no text breaks out --------------------------------------------------------------------------
 
 
-class Elements(HTMLParser):
-    """The elements of a page, apart from the code that backticks make; they have to be balanced."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.opened: list[str] = []
-        self.found: list[tuple[str, ...]] = []
-        self.feed(html)
-        self.close()
-        assert self.opened == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "meta":
-            self.opened.append(tag)
-        if tag != "code":
-            self.found.append((tag, *(name for name, _ in attrs)))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, *(name for name, _ in attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.opened.pop() == tag
-
-
 def hostile(text: str) -> Graded:
     found = (Finding(Kind.HOSTILE_NAME, text, 1), Finding(Kind.MACHINERY, text, 2))
     one = mark(text, 0.0, mistake=text, sentence=text, message=text, line=text, wall=1.0)
@@ -335,8 +311,8 @@ QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.function_scop
     st.one_of(st.sampled_from([*EVIL, "&lt;", "a\x00", "\u202e", "caf\udce9"]), st.text(min_size=1))
 )
 def test_the_page_keeps_its_shape_whatever_a_submission_says(tmp_path: Path, text: str) -> None:
-    told = Elements(overview(tmp_path, hostile(text), label=text))
-    assert told.found == Elements(overview(tmp_path, hostile("text"), label="text")).found
+    told = Shape(overview(tmp_path, hostile(text), label=text))
+    assert told.elements == Shape(overview(tmp_path, hostile("text"), label="text")).elements
 
 
 def test_labels_of_the_summary_are_escaped_and_the_page_runs_nothing(tmp_path: Path) -> None:

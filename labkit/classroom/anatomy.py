@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.classroom.exercises import ALL
+from labkit.classroom.exercises import ALL, of_stage
 from labkit.classroom.glossary import Term
 from labkit.classroom.notebook import Notebook, clean, read
 from labkit.classroom.quizzes import QUIZZES
@@ -64,7 +64,7 @@ def estimated_minutes(notebook: Notebook, lesson: int) -> float:
     """Reading the prose and the code, and the minutes of the core exercises."""
     words = len(_prose(notebook).split())
     lines = sum(len(cell.source.splitlines()) for cell in _code(notebook))
-    exercises = sum(e.minutes for e in ALL.values() if e.stage == lesson and e.core)
+    exercises = sum(e.minutes for e in of_stage(lesson) if e.core)
     return words / WORDS_A_MINUTE + lines / CODE_LINES_A_MINUTE + exercises
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from labkit.classroom.checking import Result, check_function
 from labkit.classroom.exercise import Exercise, Function
-from labkit.classroom.exercises import ALL, exercise_named
+from labkit.classroom.exercises import ALL, exercise_named, of_stage
 from labkit.classroom.inside.plain import same, to_plain
 from labkit.classroom.progress import Progress
 from labkit.classroom.quizzes import QUIZZES, Question
@@ -187,7 +187,7 @@ def _note(exercise: Exercise, result: Result) -> None:
 
 
 def _stage_line(stage: int, known: dict[str, Any]) -> str:
-    own = [exercise for exercise in ALL.values() if exercise.stage == stage]
+    own = of_stage(stage)
     passed = [exercise for exercise in own if known.get(exercise.id, {}).get("passed")]
     points = f"{sum(e.points for e in passed)} of {sum(e.points for e in own)} points"
     return f"{points}, {len(passed)} of {len(own)} exercises"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.classroom.exercise import NOT_YET, Exercise
-from labkit.classroom.exercises import ALL
+from labkit.classroom.exercises import of_stage
 from labkit.classroom.notebook import Notebook, new, read, write
 from labkit.types import LabError
 
@@ -78,7 +78,7 @@ def assignment_name(stage: int) -> str:
 def source_notebook(stage: int) -> Notebook:
     """The nbgrader source notebook of one stage."""
     _, title, intro = TOPICS[stage]
-    exercises = [exercise for exercise in ALL.values() if exercise.stage == stage]
+    exercises = of_stage(stage)
     cells: list[tuple[str, str]] = [("markdown", f"# {title}\n\n{intro}\n\n{_HOW}")]
     marks: list[dict[str, Any] | None] = [None]
     for exercise in exercises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit.classroom.anatomy import SECTIONS
 from labkit.classroom.exercise import Exercise
-from labkit.classroom.exercises import ALL
+from labkit.classroom.exercises import of_stage
 from labkit.classroom.notebook import Notebook, new
 
 _HEADER = """\
@@ -72,7 +72,7 @@ def _cells_of(section: str, number: int) -> list[tuple[str, str]]:
     if section == "Think":
         return [("code", f'predict("{number:02d}-first", 0, confidence=0.7)')]
     if section == "Implement":
-        core = [e for e in ALL.values() if e.stage == number and e.core]
+        core = [exercise for exercise in of_stage(number) if exercise.core]
         return [cell for exercise in core for cell in exercise_cells(exercise)]
     if section == "Test":
         return [("code", f'compare("{number:02d}-first", 0)')]

@@ -20,6 +20,11 @@ ALL: dict[str, Exercise] = {
 }
 
 
+def of_stage(stage: int) -> list[Exercise]:
+    """The exercises of a stage, in the order of its lesson; none if there is no such stage."""
+    return [exercise for exercise in ALL.values() if exercise.stage == stage]
+
+
 def exercise_named(name: str) -> Exercise:
     """The exercise with this id; KeyError names those that there are."""
     if name not in ALL:

@@ -121,7 +121,7 @@ def regrade(
     from labkit.classroom.grading.grade import regrade as grade_again
     from labkit.classroom.grading.key import default_key_path, open_key
 
-    how = How(open_key(key or default_key_path()), jobs=jobs, unsafe=unsafe, fresh=True)
+    how = How(open_key(key or default_key_path()), jobs=jobs, unsafe=unsafe)
     with _bar("Grading again") as progress:
         again = grade_again(submissions, results, how, progress)
     found = [(one.before.name, one.differences) for one in again if one.differences]

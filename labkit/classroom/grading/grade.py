@@ -7,15 +7,16 @@ import queue
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.answer_key import AnswerKey
-from labkit.classroom.grading.judge import Judge, exercises_of
+from labkit.classroom.grading.judge import Judge
 from labkit.classroom.grading.key import Key
 from labkit.classroom.grading.names import file_names
 from labkit.classroom.grading.record import (
@@ -27,14 +28,16 @@ from labkit.classroom.grading.record import (
     write_record,
 )
 from labkit.classroom.grading.reports.similarity import Answer, answers_in
-from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.running.sandbox import Sandbox, sandbox
 from labkit.classroom.grading.submissions.collect import collect
+from labkit.classroom.grading.submissions.released import exercises_of
 from labkit.classroom.grading.submissions.triage import triage
 from labkit.classroom.grading.types import Graded, Submission
+from labkit.classroom.grading.writing import write_whole
 from labkit.types import LabError
 
 _INSTEAD = "Take another folder for these results, or say --fresh to replace what is there."
+Recorded: TypeAlias = tuple[Graded, Basis]
 Progress = Callable[[int, int, str], None]
 """Told after each submission: how many are done, of how many, and which."""
 
@@ -77,14 +80,15 @@ def grade_class(
             f"{results} lies inside {submissions}: the next run would take it for a student."
         )
     found = _collected(submissions)
-    if not how.fresh:
-        _check_records(found, results, how)
+    known = {} if how.fresh else _known(found, results, how)
     write_whole(results / ".writable", "").unlink()  # better now than after an hour of grading
-    return _grade(found, results, how, progress)
+    return _grade(found, results, how, progress, known)
 
 
-def _check_records(found: Sequence[Submission], results: Path, how: How) -> None:
-    """Nothing of an earlier grading is replaced without a word."""
+def _known(found: Sequence[Submission], results: Path, how: How) -> dict[Path, Recorded]:
+    """The records of an earlier grading. LabError if one is not of this student, key and seed:
+    nothing is replaced without a word."""
+    known: dict[Path, Recorded] = {}
     for submission in found:
         path = record_path(results, submission)
         if not path.is_file():
@@ -100,6 +104,8 @@ def _check_records(found: Sequence[Submission], results: Path, how: How) -> None
                 f"The record of {submission.name} was made with the seed {on.seed!r}, not "
                 f"{how.seed!r}. {_INSTEAD}"
             )
+        known[path] = graded, on
+    return known
 
 
 def regrade(
@@ -120,7 +126,7 @@ def regrade(
     with tempfile.TemporaryDirectory() as scratch:
         for seed in sorted({on.seed for _, _, on in known}):
             same = [submission for submission, _, on in known if on.seed == seed]
-            _grade(same, Path(scratch), replace(how, seed=seed), progress)
+            _grade(same, Path(scratch), replace(how, seed=seed), progress, {})
         for submission, before, on in known:
             path = record_path(Path(scratch), submission)
             if not path.is_file():
@@ -167,12 +173,19 @@ class Regraded:
         return changed + differences(self.before, self.after)
 
 
-def _grade(found: Sequence[Submission], results: Path, how: How, progress: Progress) -> Class:
+def _grade(
+    found: Sequence[Submission],
+    results: Path,
+    how: How,
+    progress: Progress,
+    known: Mapping[Path, Recorded],
+) -> Class:
+    """Grade what is not `known` on the same basis, and record it."""
     done = Class()
     with ExitStack() as stack:
         box = stack.enter_context(sandbox(unsafe=how.unsafe))
         done.sandbox = box.name
-        grader = _Grader(box, results, how)
+        grader = _Grader(box, results, how, known)
         pool = stack.enter_context(ThreadPoolExecutor(how.jobs))
         futures = {pool.submit(grader.grade, submission): submission for submission in found}
         try:
@@ -215,8 +228,10 @@ class _Done:
 class _Grader:
     """Grades one submission at a time in as many threads as there are slots."""
 
-    def __init__(self, box: Sandbox, results: Path, how: How) -> None:
-        self._box, self._results, self._how = box, results, how
+    def __init__(
+        self, box: Sandbox, results: Path, how: How, known: Mapping[Path, Recorded]
+    ) -> None:
+        self._box, self._results, self._how, self._known = box, results, how, known
         keys = {name: AnswerKey(exercise, how.key.seed(how.seed)) for name, exercise in ALL.items()}
         self._judge = Judge(box, keys)
         self._slots: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -229,23 +244,17 @@ class _Grader:
         with self._reading:
             triaged = triage(submission)
         answers = answers_in(submission.student, triaged)
-        path = record_path(self._results, submission)
-        kept = None if self._how.fresh else self._kept(path, submission)
-        if kept is not None:
-            return _Done(kept, answers, kept=True)
+        path, on = record_path(self._results, submission), self._basis(submission)
+        before, on_before = self._known.get(path, (None, None))
+        if before is not None and on_before == on:
+            return _Done(before, answers, kept=True)
         slot = self._slots.get()
         try:
             graded = self._judge.grade(submission, triaged, slot)
         finally:
             self._slots.put(slot)
-        write_record(path, graded, self._basis(submission), self._how.key)
+        write_record(path, graded, on, self._how.key)
         return _Done(graded, answers, kept=False)
-
-    def _kept(self, path: Path, submission: Submission) -> Graded | None:
-        if not path.is_file():
-            return None
-        graded, on = read_record(path, self._how.key)
-        return graded if on == self._basis(submission) else None
 
     def _basis(self, submission: Submission) -> Basis:
         exercises = exercises_of(submission.assignment)

@@ -17,6 +17,7 @@ from labkit.classroom.grading.running.session import (
     Session,
     without_paths,
 )
+from labkit.classroom.grading.submissions.released import exercises_of
 from labkit.classroom.grading.types import (
     CaseVerdict,
     Cell,
@@ -28,16 +29,10 @@ from labkit.classroom.grading.types import (
     Submission,
     Triaged,
 )
-from labkit.classroom.release import assignment_name
 from labkit.classroom.show import short_run, visible
 
 _NOT_IMPLEMENTED = "NotImplementedError"
 _NOT_RUN = Said(Ran(raised=NOT_RUN))
-
-
-def exercises_of(assignment: str) -> list[Exercise]:
-    """The exercises of an assignment, in order; none if there is no such assignment."""
-    return [item for item in ALL.values() if assignment_name(item.stage) == assignment]
 
 
 class Judge:
@@ -51,9 +46,12 @@ class Judge:
         skip: dict[Place, Finding] = {}
         marks: dict[str, ExerciseMark] = {}
         for exercise in exercises_of(submission.assignment):
-            unread = _unread(exercise, triaged)
-            mark = unread or self._mark(exercise, triaged.cells, skip, slot)
-            marks[exercise.id] = self._follow_on(exercise, mark, marks, triaged.cells, skip, slot)
+            if any(exercise.id in cell.exercises for cell in triaged.cells):
+                mark = self._mark(exercise, triaged.cells, skip, slot)
+                mark = self._follow_on(exercise, mark, marks, triaged.cells, skip, slot)
+            else:
+                mark = _unanswered(exercise, triaged.findings)
+            marks[exercise.id] = mark
         findings = (*submission.findings, *triaged.findings, *skip.values())
         return Graded(
             submission.student,
@@ -97,27 +95,27 @@ class Judge:
     def _mark(
         self, exercise: Exercise, cells: Sequence[Cell], skip: dict[Place, Finding], slot: int
     ) -> ExerciseMark:
-        blank = ExerciseMark(exercise.id, 0.0, exercise.points, Outcome.NOT_ATTEMPTED)
-        if not any(exercise.id in cell.exercises for cell in cells):
-            return replace(blank, message="No cell answers this exercise.")
         key = self._keys[exercise.id]
         with Session(self._sandbox, exercise, cells, skip, slot) as session:
             said = _asked(session, key.cases)
             wall, cpu, memory = session.used
-            mark = _marked(blank, key, said, session)
+            mark = _marked(_blank(exercise), key, said, session)
         return replace(mark, wall=round(wall, 3), cpu=round(cpu, 3), memory=round(memory, 1))
 
 
-def _unread(exercise: Exercise, triaged: Triaged) -> ExerciseMark | None:
-    """The mark of an answer that Python cannot read, if there is no other one."""
-    if any(exercise.id in cell.exercises for cell in triaged.cells):
-        return None
-    for found in triaged.findings:
+def _blank(exercise: Exercise) -> ExerciseMark:
+    return ExerciseMark(exercise.id, 0.0, exercise.points, Outcome.NOT_ATTEMPTED)
+
+
+def _unanswered(exercise: Exercise, findings: Sequence[Finding]) -> ExerciseMark:
+    """The mark where no cell answers, or none that Python can read."""
+    for found in findings:
         if found.kind is Kind.SYNTAX_ERROR and found.exercise == exercise.id:
-            blank = ExerciseMark(exercise.id, 0.0, exercise.points, Outcome.CRASHED)
             place = f"cell {found.cell}, line {found.line}"
-            return replace(blank, message=found.message, line=place)
-    return None
+            return replace(
+                _blank(exercise), outcome=Outcome.CRASHED, message=found.message, line=place
+            )
+    return replace(_blank(exercise), message="No cell answers this exercise.")
 
 
 def _asked(session: Session, cases: Sequence[KeyCase]) -> list[Said]:
@@ -143,12 +141,11 @@ def _marked(
     blank: ExerciseMark, key: AnswerKey, said: Sequence[Said], session: Session
 ) -> ExerciseMark:
     asked = [item for item in said if item is not _NOT_RUN]
-    delegated = [number for number, item in enumerate(asked) if item.delegated]
-    if delegated:
-        public = delegated[0] < len(key.exercise.cases)
-        name = asked[delegated[0]].delegated if public else "own functions"
-        message = f"Your function calls labkit's {name}. Write it yourself."
-        return replace(blank, outcome=Outcome.DELEGATED, message=message)
+    for case, item in zip(key.cases, asked, strict=False):
+        if item.delegated:
+            name = item.delegated if case.group is Group.EXAMPLES else "own functions"
+            message = f"Your function calls labkit's {name}. Write it yourself."
+            return replace(blank, outcome=Outcome.DELEGATED, message=message)
     if session.slow and not asked:
         message = "What stands outside your functions takes too long to run."
         return replace(blank, outcome=Outcome.TOO_SLOW, message=message)
@@ -162,20 +159,20 @@ def _marked(
         return replace(
             blank, score=float(blank.max_score), outcome=Outcome.RIGHT, cases=tuple(verdicts)
         )
-    first = said[failing[0]]
-    examples = sum(number < len(key.exercise.cases) for number in failing)
+    first, case = said[failing[0]], key.cases[failing[0]]
+    examples = sum(verdicts[number].group is Group.EXAMPLES for number in failing)
     # A mistake is recognised by what it does, so not by what a lost worker left undone.
-    behaviour = [item.ran for item in said[: len(asked)]]
+    behaviour = [item.ran for item in asked]
     died = any(ran.raised == DIED for ran in behaviour)
     mistake = None if died else key.recognise(behaviour)
     return replace(
         blank,
         score=score(blank.max_score, verdicts),
-        outcome=_outcome(first, key.cases[failing[0]]),
+        outcome=_outcome(first, case),
         message=_message(first, examples),
         mistake=mistake.name if mistake else "",
         sentence=mistake.sentence if mistake else "",
-        line=first.line if failing[0] < len(key.exercise.cases) else "",
+        line=first.line if case.group is Group.EXAMPLES else "",
         cases=tuple(verdicts),
     )
 

@@ -22,7 +22,6 @@ from labkit.classroom.checking import Outcome
 from labkit.classroom.exercise import Exercise
 from labkit.classroom.grading.key import Key
 from labkit.classroom.grading.names import file_name
-from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.running.sandbox import LIMITS, PACKAGES_FOR_ALL
 from labkit.classroom.grading.types import (
     CaseVerdict,
@@ -33,6 +32,7 @@ from labkit.classroom.grading.types import (
     Kind,
     Submission,
 )
+from labkit.classroom.grading.writing import write_whole
 from labkit.types import LabError
 
 FORMAT = 1

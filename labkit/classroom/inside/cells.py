@@ -5,6 +5,7 @@ happens, or a plot, costs nobody their function.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import builtins
@@ -87,16 +88,13 @@ def kind_name(kind: type) -> str:
 def _statements(number: int, source: str) -> Iterator[tuple[int, ast.stmt, CodeType]]:
     """Each statement of a cell, compiled by itself, under the cell's `from __future__` imports."""
     name = f"{CELL}{number}"
-    flags = compile(source, name, "exec", dont_inherit=True).co_flags & _future_flags()
+    flags = (
+        compile(source, name, "exec", dont_inherit=True).co_flags
+        & __future__.annotations.compiler_flag
+    )
     for index, node in enumerate(ast.parse(source, name).body):
         module = ast.Module([node], [])
         yield index, node, compile(module, name, "exec", flags=flags, dont_inherit=True)
-
-
-def _future_flags() -> int:
-    import __future__
-
-    return int(__future__.annotations.compiler_flag)
 
 
 def _furnish() -> None:

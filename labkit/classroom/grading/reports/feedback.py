@@ -8,8 +8,8 @@ from labkit.classroom.grading.names import file_name
 from labkit.classroom.grading.reports.feedback_content import feedback
 from labkit.classroom.grading.reports.feedback_html import as_html
 from labkit.classroom.grading.reports.feedback_markdown import as_markdown
-from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.types import Graded
+from labkit.classroom.grading.writing import write_whole
 
 
 def write_feedback(one: Graded, folder: Path) -> tuple[Path, Path]:

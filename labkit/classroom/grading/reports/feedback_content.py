@@ -38,11 +38,7 @@ IN_WORDS = {
 _FILE = "Your file"
 _UNREAD = (Kind.UNREADABLE, Kind.TOO_LARGE, Kind.NO_NOTEBOOK, Kind.NOT_OURS)
 _NO_CASES = (Outcome.RIGHT, Outcome.NOT_ATTEMPTED, Outcome.DELEGATED)  # whose counts say nothing
-_ENDED = {
-    TOO_SLOW: "no result in time",
-    DIED: "ended the process",
-    NOT_RUN: "not run any more",
-}
+_ENDED = (TOO_SLOW, DIED, NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +276,7 @@ def _held(mark: ExerciseMark) -> tuple[Held, ...]:
 def _endings(cases: Sequence[CaseVerdict]) -> list[str]:
     """Of errors, only the two that the student's own clock and machine would show, as counts."""
     counts = {
-        words: sum(case.raised == raised and not case.passed for case in cases)
-        for raised, words in _ENDED.items()
+        words: sum(case.raised == words and not case.passed for case in cases) for words in _ENDED
     }
     return [f"{count} × {words}" for words, count in counts.items() if count]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from labkit.classroom.grading.names import shown
-from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.types import ExerciseMark, Finding, Graded
+from labkit.classroom.grading.writing import write_whole
 from labkit.types import LabError
 
 Field: TypeAlias = str | int | float

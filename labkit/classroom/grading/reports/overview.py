@@ -23,8 +23,8 @@ from labkit.classroom.grading.reports.tally import (
     reasons_to_look,
     score_counts,
 )
-from labkit.classroom.grading.reports.writing import write_whole
 from labkit.classroom.grading.types import Graded, Kind
+from labkit.classroom.grading.writing import write_whole
 
 FEEDBACK = "feedback"  # the folder of feedback, beside the overview
 SIMILARITY = "similarity.html"

@@ -24,7 +24,7 @@ from labkit.classroom.grading.reports.similarity import (
     Pair,
 )
 from labkit.classroom.grading.reports.winnowing import GRAM, WINDOW
-from labkit.classroom.grading.reports.writing import write_whole
+from labkit.classroom.grading.writing import write_whole
 
 ROWS = 30  # of each list before the pairs
 NAMES = 40  # of a group

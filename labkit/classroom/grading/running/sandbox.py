@@ -159,9 +159,10 @@ def _bubblewrap(grader: Path, packages: Sequence[str]) -> list[str]:
     # The temporary folder before Python's: that may lie below the machine's own.
     for folder, size in (("/dev/shm", MEBIBYTE), ("/tmp", SCRATCH)):  # noqa: S108
         command += ["--size", str(size), "--perms", "1777", "--tmpfs", folder]
-    for folder in _pythons_folders():
-        command += [*_parents(folder), "--ro-bind-try", folder, folder]
-    for folder in _other_packages():
+    mounted = _pythons_folders()
+    for folder in mounted:
+        command += [*_parents(folder, mounted), "--ro-bind-try", folder, folder]
+    for folder in _other_packages(mounted):
         command += ["--tmpfs", folder]
     command += ["--ro-bind", str(grader), GRADER, "--perms", "0755", "--dir", PACKAGES]
     for path in _folders(packages):
@@ -179,22 +180,20 @@ def _pythons_folders() -> list[str]:
     return [*_SYSTEM, *sorted(set(own), key=len), os.path.realpath(sys.executable)]
 
 
-def _parents(path: str) -> list[str]:
+def _parents(path: str, mounted: Sequence[str]) -> list[str]:
     """Make the folders above a mount readable for all: they are root's alone otherwise."""
     above = [parent for parent in reversed(Path(path).parents) if len(parent.parts) > 1]
-    mounted = [Path(folder) for folder in _pythons_folders()]
     free = [p for p in above if not any(p.is_relative_to(folder) for folder in mounted)]
     return [word for parent in free for word in ("--perms", "0755", "--dir", str(parent))]
 
 
-def _other_packages() -> list[str]:
+def _other_packages(mounted: Sequence[str]) -> list[str]:
     """Folders of installed packages that lie inside Python's own: labkit may be in one."""
     library = Path(sysconfig.get_path("stdlib"))
-    shown = _pythons_folders()
     found = [library / "site-packages", library / "dist-packages"]
     found += [Path("/usr/lib/python3/dist-packages"), Path("/usr/local/lib") / library.name]
     hidden = [path for path in found if path.is_dir() and path != library]
-    return [str(path) for path in hidden if any(path.is_relative_to(folder) for folder in shown)]
+    return [str(path) for path in hidden if any(path.is_relative_to(m) for m in mounted)]
 
 
 def _folders(packages: Sequence[str]) -> list[Path]:

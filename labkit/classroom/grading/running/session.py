@@ -47,8 +47,9 @@ class Said:
     """What came of one case: the result, whether arguments were changed, what was called of labkit,
     the error in words and the learner's line that it struck.
 
-    The error's words are the learner's: of a hidden case they are never shown. What is called and
-    the line are taken from the learner's source, so a reply cannot smuggle a case out in them.
+    The error's words are the learner's: of a hidden case they are never shown. What is called is a
+    name that we know, and the line is taken from the source that we have, so that a reply cannot
+    smuggle a case out in them.
     """
 
     ran: Ran

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from labkit.classroom.exercises import ALL
+from labkit.classroom.exercise import Exercise
+from labkit.classroom.exercises import ALL, of_stage
 from labkit.classroom.grading.submissions.python_source import blank, defined_names, normal
 from labkit.classroom.grading.submissions.reading import RawCell
 from labkit.classroom.release import TOPICS, assignment_name, source_notebook
 
 ENDING = "-test"
 ASSIGNMENTS = {assignment_name(stage): stage for stage in TOPICS}
+
+
+def exercises_of(assignment: str) -> list[Exercise]:
+    """The exercises of an assignment, in order; none if there is no such assignment."""
+    return of_stage(ASSIGNMENTS[assignment]) if assignment in ASSIGNMENTS else []
 
 
 @cache

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from labkit.classroom.exercises import ALL
 from labkit.classroom.grading.submissions.answers import Answer
 from labkit.classroom.grading.submissions.look import look_at
 from labkit.classroom.grading.submissions.reading import RawCell, read_file
-from labkit.classroom.grading.submissions.released import ASSIGNMENTS
+from labkit.classroom.grading.submissions.released import exercises_of
 from labkit.classroom.grading.types import Cell, Finding, Kind, Submission, Triaged
 
 MAX_FINDINGS = 200
@@ -30,8 +29,7 @@ def triage(submission: Submission) -> Triaged:
     if not submission.content and any(f.kind in _UNREAD for f in submission.findings):
         return Triaged()
     file = read_file(submission.name, submission.content)
-    stage = ASSIGNMENTS.get(submission.assignment)
-    exercises = [exercise.id for exercise in ALL.values() if exercise.stage == stage]
+    exercises = [exercise.id for exercise in exercises_of(submission.assignment)]
     looks = [look_at(cell, set(exercises)) for cell in file.cells]
     findings = [*file.findings, *_solution_marks(file.cells)]
     if file.cells:
