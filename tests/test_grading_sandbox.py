@@ -81,6 +81,20 @@ def run(box: Sandbox, body: str, *arguments: Any, **setup: Any) -> Any:
         return started.ask(*arguments)
 
 
+def test_the_worker_imports_nothing_after_a_learners_code(box: Sandbox) -> None:
+    """Whatever a cell has done to importing, the functions beside it are still asked."""
+    source = (
+        "import builtins, sys\n"
+        "def broken(*_, **__):\n    raise ImportError('no')\n"
+        "builtins.__import__ = broken\nsys.meta_path.clear()\nsys.modules.clear()\n"
+        "def f(x):\n    return 2 * x\n"
+    )
+    with Started(box, source) as started:
+        assert started.first["problems"] == []
+        assert started.ask(21)["value"] == 42
+        assert started.ask(None)["raised"] == "TypeError"
+
+
 # --- what crosses --------------------------------------------------------------------------------
 
 KEYS = st.integers(-wire.MAX_WHOLE_KEY, wire.MAX_WHOLE_KEY)

@@ -6,6 +6,7 @@ message with everything needed, then one a case. Nothing in this process knows w
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 import time
@@ -14,6 +15,11 @@ from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any, BinaryIO, TypeAlias
+
+try:  # here, since a learner's code may replace what imports
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 from . import scenarios
 from .cells import kind_name, run_cells, said
@@ -60,9 +66,7 @@ def main(packages: str) -> None:
 
 def limit(limits: Mapping[str, int], user: int) -> None:
     """Take on the limits, by their names in `resource`; give up root for `user`, if it is not 0."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if resource is None:
         return
     for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}", None)
@@ -123,9 +127,7 @@ def _answer(function: Any, line: bytes, trap: Trap) -> bytes:
 
 def _used() -> tuple[float, float]:
     """Seconds of CPU and the most memory in MiB so far; 0 where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if resource is None:
         return time.process_time(), 0.0
     per_mebibyte = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / per_mebibyte
@@ -143,7 +145,7 @@ def _raised(error: BaseException) -> Message:
     """The name of an error, Python's own class that it is of, its message, and the learner's place:
     the number of the cell and the line in it."""
     kinds: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(error))
-    python = vars(sys.modules["builtins"])
+    python = vars(builtins)
     own = next(kind for kind in kinds if python.get(kind_name(kind)) is kind)
     places = [
         (int(frame.f_code.co_filename.removeprefix(CELL)), number)
