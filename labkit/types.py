@@ -6,6 +6,7 @@ tested or replaced alone. Offsets count code points in the normalised text of a 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -72,12 +73,14 @@ class Document:
     """One document: `text` is the whole normalised file, `body_start` where its front matter ends.
 
     `content_hash` covers the text and the metadata, so that a change of either is a change.
+    `page_starts` holds where each page begins, from page 1, if the document has pages.
     """
 
     meta: Metadata
     text: str
     content_hash: str
     body_start: int = 0
+    page_starts: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -98,7 +101,10 @@ class Product:
 class Chunk:
     """A slice of a document: `text == document.text[start:end]`, always.
 
-    `context` is the path of headings above it: embedded and searched, never quotable.
+    `context` is the path of headings above it, outermost first, a line each: embedded and searched,
+    never quotable. `section` and `anchor` are those of the heading it stands under, empty before
+    the first one. `token_count` is None where the chunker counts none. `flags` name what could not
+    be kept: `oversize_table`, `oversize`, `cut_fence`.
     """
 
     meta: Metadata
@@ -108,10 +114,19 @@ class Chunk:
     text: str
     context: str = ""
     page: int | None = None
+    section: str = ""
+    anchor: str = ""
+    token_count: int | None = None
+    flags: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         return f"{self.meta.id}#{self.part}"
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of the text, in hexadecimal digits."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
     def source_id(self) -> str:
@@ -306,6 +321,48 @@ class IndexStats:
     vector_bytes: int
 
 
+RunStatus: TypeAlias = Literal["running", "done", "failed", "interrupted"]
+"""How a run stands. `done` with `failed` files above zero is done without those files."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFault:
+    """A file that a run could not take in, by its path below the root, and what to do about it."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRun:
+    """The record of one run: what it found under `root`, and what it did to the index.
+
+    `documents` and `chunks` count the index after the run; `added`, `changed`, `removed`,
+    `unchanged` and `failed` count documents or files; `embedded` counts chunks that the model was
+    asked for. `near_duplicates` counts passages that repeat another one. `notes` names what was
+    left out for a reason that its owner has to know (a file that looks as if it held a secret).
+    Times are ISO 8601 in UTC.
+    """
+
+    command: Literal["rebuild", "ingest"]
+    root: str
+    started: str
+    finished: str = ""
+    status: RunStatus = "running"
+    documents: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    near_duplicates: int = 0
+    faults: tuple[FileFault, ...] = ()
+    notes: tuple[FileFault, ...] = ()
+    id: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
     """Whether an embedder can work right now, and one sentence if it cannot."""
@@ -364,8 +421,15 @@ class VectorStore(Protocol):
     ) -> None:
         """Replace the whole index in one transaction; on any failure the old one stays."""
 
-    def upsert_document(self, document: Document, chunks: Sequence[Chunk], vectors: Matrix) -> None:
-        """Replace one document and its chunks in one transaction."""
+    def upsert_document(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        embedder: EmbedderIdentity | None = None,
+    ) -> None:
+        """Replace one document and its chunks in one transaction; StoreError if the vectors are
+        those of another `embedder` than the manifest's."""
 
     def delete_document(self, source_id: str) -> None: ...
 
