@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.embedding.checks import TextTooLong, check_batch, check_texts
+from labkit.embedding.checks import TextTooLong, check_batch, check_texts, longer_than_window
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
 
 if TYPE_CHECKING:
@@ -31,11 +31,17 @@ class SentenceTransformerEmbedder:
     or a model id, which sentence-transformers may download because it was asked for by name.
 
     A text longer than the model reads raises a `TextTooLong` warning: its vector then stands for
-    the beginning only.
+    the beginning only. `prompts`, by role, replace the model's own where it was published without.
     """
 
-    def __init__(self, model: str = DEFAULT_MODEL, batch_size: int = 16) -> None:
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        batch_size: int = 16,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:
         self._name = model
+        self._prompts = prompts or {}
         self._batch_size = batch_size
         self._folder = model_folder(model)
 
@@ -46,6 +52,7 @@ class SentenceTransformerEmbedder:
             dimension, revision, prompts = _of_loaded(self._model)
         else:
             dimension, revision, prompts = _of_folder(self._folder)
+        prompts = {**prompts, **self._prompts}
         return EmbedderIdentity(
             provider="sentence-transformers",
             endpoint="",
@@ -60,17 +67,16 @@ class SentenceTransformerEmbedder:
         check_texts(texts)
         if not texts:
             return np.empty((0, self.identity.dimension), dtype=np.float32)
-        identity = self.identity
-        prefix = identity.query_prefix if role == "query" else identity.passage_prefix
-        self._warn_of_long_texts(texts, prefix)
+        for number, tokens, limit in longer_than_window(self, texts, role):
+            warnings.warn(TextTooLong(texts[number], tokens, limit), stacklevel=2)
         vectors = self._model.encode(
             list(texts),
-            prompt=prefix,
+            prompt=self._prefix(role),
             batch_size=self._batch_size,
             normalize_embeddings=True,
             show_progress_bar=False,
         )
-        return check_batch(np.asarray(vectors, dtype=np.float32), texts, identity.dimension)
+        return check_batch(np.asarray(vectors, dtype=np.float32), texts, self.identity.dimension)
 
     def health(self) -> Health:
         try:
@@ -82,13 +88,20 @@ class SentenceTransformerEmbedder:
     def _model(self) -> SentenceTransformer:
         return _load(self._name if self._folder is None else str(self._folder))
 
-    def _warn_of_long_texts(self, texts: Sequence[str], prefix: str) -> None:
-        limit = self._model.max_seq_length
-        prefixed = [prefix + text for text in texts]
+    @property
+    def window(self) -> int | None:
+        """Tokens that the model reads of one text; None if it names no limit."""
+        return self._model.max_seq_length
+
+    def count_tokens(self, texts: Sequence[str], role: Role) -> list[int]:
+        """The tokens of each text, with prefix and special tokens, uncut."""
+        prefixed = [self._prefix(role) + text for text in texts]
         tokens = self._model.tokenizer(prefixed, truncation=False, verbose=False)["input_ids"]
-        for text, ids in zip(texts, tokens, strict=True):
-            if limit is not None and len(ids) > limit:
-                warnings.warn(TextTooLong(text, len(ids), limit), stacklevel=3)
+        return [len(ids) for ids in tokens]
+
+    def _prefix(self, role: Role) -> str:
+        identity = self.identity
+        return identity.query_prefix if role == "query" else identity.passage_prefix
 
 
 def model_folder(model: str) -> Path | None:
