@@ -1,12 +1,15 @@
-"""labkit.store: what the SQLite index promises, on rows one can see in real files."""
+"""labkit.store: what every kind of index promises, on rows one can see in real files."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +18,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import chunk, document, manifest, vectors, whole
+from builders import chunk, document, identity, manifest, vectors, whole
 from labkit.admission import admit
 from labkit.documents.fingerprint import corpus_hash
 from labkit.store import SqliteStore
-from labkit.store.rows import decode_vector, encode_vector
+from labkit.store.rows import chunk_row, decode_vector, encode_vector
 from labkit.text import terms
 from labkit.types import (
+    Chunk,
     Document,
     EmbeddingError,
+    FileFault,
     Hit,
     IndexStats,
+    IngestRun,
     Metadata,
     Product,
     StoreError,
     Viewer,
 )
+from stores import every_kind, open_store, using
 
 DAY = date(2026, 10, 23)
 READER = admit(Viewer("ACME", frozenset({"readers"})), DAY)
@@ -43,11 +50,18 @@ ROWS = ((EAST, (1, 0)), (NORTH, (0, 1)), (WEST, (-1, 0)))
 GX = Product("GX-1", "Gate", {"Height": "2 m"}, document("PRODUCT-GX-1", "Gate GX-1: 2 m high."))
 
 
+@pytest.fixture(scope="module", params=every_kind, autouse=True)
+def kind(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every test of this file runs on every kind of store."""
+    with using(request.param):
+        yield request.param
+
+
 def build(
     path: Path, *rows: tuple[Document, Sequence[float]], products: Sequence[Product] = ()
 ) -> SqliteStore:
     """An index of these documents, one chunk and one vector each; a product's vector is (1, 1)."""
-    store = SqliteStore(path)
+    store = open_store(path)
     documents = [item for item, _ in rows]
     facts = [product.document for product in products]
     store.replace_all(
@@ -190,17 +204,17 @@ def tables(path: Path) -> list[str]:
 
 
 def test_initialize_makes_the_tables_in_a_fresh_file_and_its_folder(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "new folder" / "index.sqlite")
+    store = open_store(tmp_path / "new folder" / "index.sqlite")
     store.initialize()
-    assert sorted(tables(store.path)) == ["chunk", "document", "manifest", "product"]
-    assert execute(store.path, "PRAGMA user_version") == [(1,)]
+    assert sorted(tables(store.path)) == ["chunk", "document", "ingest_run", "manifest", "product"]
+    assert execute(store.path, "PRAGMA user_version") == [(2,)]
     assert not store.exists(), "a schema without a build is no index"
 
 
 def test_initialize_on_a_migrated_file_changes_not_one_byte(store: SqliteStore) -> None:
     before = store.path.read_bytes()
     store.initialize()
-    SqliteStore(store.path).initialize()
+    open_store(store.path).initialize()
     assert store.path.read_bytes() == before
     assert ids(store.search(query(1, 0), 3, READER)) == ["east#0", "north#0", "west#0"]
 
@@ -216,16 +230,54 @@ def test_a_newer_schema_is_refused_naming_both_versions_and_left_alone(store: Sq
         lambda: store.search(query(1, 0), 1, READER),
         lambda: build(store.path, *ROWS),
     ):
-        with pytest.raises(StoreError, match=r"has schema 7; .* knows schemas up to 1\. .*rebuild"):
+        with pytest.raises(StoreError, match=r"has schema 7; .* knows schemas up to 2\. .*rebuild"):
             use()
     assert store.path.read_bytes() == before
+
+
+def test_a_file_of_the_first_schema_is_read_as_it_is_and_migrated_by_the_next_build(
+    store: SqliteStore,
+) -> None:
+    """As the first labkit left it: no runs, and rows that know no section."""
+    before = store.snapshot().chunks
+    execute(store.path, "DROP TABLE ingest_run")
+    for name in ("section", "anchor", "token_count", "flags"):
+        execute(store.path, "UPDATE chunk SET source = json_remove(source, ?)", f"$.{name}")
+    execute(store.path, "PRAGMA user_version = 1")
+    old = open_store(store.path)
+    assert old.snapshot().chunks == before
+    assert (old.runs(), old.last_run()) == ([], None)
+    assert [c for c, _ in old.chunk_vectors("east")] == [whole(EAST)]
+    assert ids(old.search(query(1, 0), 9, READER)) == ["east#0", "north#0", "west#0"]
+    old.upsert_document(EAST, [whole(EAST)], vectors((0, 1)))
+    assert old.start_run("ingest", "documents") == 1
+    assert execute(store.path, "PRAGMA user_version") == [(2,)]
+    assert old.stats().chunks == 3
+
+
+def test_a_row_without_a_section_has_the_hash_that_the_first_schema_gave_it() -> None:
+    plain = whole(EAST)
+    first = repr((plain.meta, 0, 0, len(plain.text), "", None))
+    source = json.loads(chunk_row(plain, query(1, 0))[2])
+    assert source["rest_sha256"] == hashlib.sha256(first.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"section": "A"}, {"anchor": "a"}, {"token_count": 0}, {"flags": ("oversize",)}],
+    ids=str,
+)
+def test_what_the_chunker_says_is_covered_by_the_hash_of_the_row(change: dict[str, Any]) -> None:
+    plain, said = whole(EAST), replace(whole(EAST), **change)
+    hashes = {json.loads(chunk_row(c, query(1, 0))[2])["rest_sha256"] for c in (plain, said)}
+    assert len(hashes) == 2
 
 
 def test_a_file_with_other_tables_of_the_same_name_is_not_called_damaged(path: Path) -> None:
     execute(path, "CREATE TABLE document (mine TEXT)")
     execute(path, "INSERT INTO document VALUES ('kept')")
     with pytest.raises(StoreError, match=r"already exists.*LABKIT_INDEX") as refused:
-        SqliteStore(path).initialize()
+        open_store(path).initialize()
     assert "Delete" not in str(refused.value)
     assert execute(path, "SELECT * FROM document") == [("kept",)]
     assert tables(path) == ["document"]
@@ -244,7 +296,7 @@ def test_a_file_with_other_tables_of_the_same_name_is_not_called_damaged(path: P
     ],
 )
 def test_without_a_file_every_use_says_what_to_run_and_makes_none(path: Path, use: Any) -> None:
-    store = SqliteStore(path)
+    store = open_store(path)
     with pytest.raises(StoreError, match=r"There is no index .*Run: labkit rebuild"):
         use(store)
     assert not path.exists()
@@ -252,7 +304,7 @@ def test_without_a_file_every_use_says_what_to_run_and_makes_none(path: Path, us
 
 
 def test_an_index_that_was_never_built_says_what_to_run(path: Path) -> None:
-    store = SqliteStore(path)
+    store = open_store(path)
     store.initialize()
     for use in (store.manifest, lambda: store.search(query(1, 0), 1, READER)):
         with pytest.raises(StoreError, match=r"The index is empty\. Run: labkit rebuild"):
@@ -262,12 +314,12 @@ def test_an_index_that_was_never_built_says_what_to_run(path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_a_store_error_naming_the_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match=r"index\.sqlite cannot be opened or written"):
-        SqliteStore(tmp_path / "file" / "index.sqlite").initialize()
+        open_store(tmp_path / "file" / "index.sqlite").initialize()
 
 
 def test_a_folder_in_the_place_of_the_file_is_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened or written"):
-        SqliteStore(tmp_path).initialize()
+        open_store(tmp_path).initialize()
 
 
 @pytest.mark.parametrize("name", ["50% of #1 ?mode=ro&x.sqlite", "l’été.sqlite", "a'b;--.sqlite"])
@@ -320,9 +372,20 @@ def test_what_is_read_is_what_was_written(path: Path) -> None:
         product="GX-1",
         path="sub/rules.md",
     )
-    store = SqliteStore(path)
-    part = chunk("x", "Ünïcode")
-    written = type(part)(item.meta, 3, 0, 7, "Ünïcode", context="A > B", page=12)
+    store = open_store(path)
+    written = Chunk(
+        item.meta,
+        part=3,
+        start=0,
+        end=7,
+        text="Ünïcode",
+        context="A > B",
+        page=12,
+        section="L’été",
+        anchor="l-été-1",
+        token_count=4,
+        flags=("oversize_table", "cut_fence"),
+    )
     store.replace_all(manifest([item]), [item], [written], vectors((0.1, -3e-5)), [])
     (hit,) = store.search(query(0.1, -3e-5), 1, READER)
     assert hit.chunk == written
@@ -460,6 +523,49 @@ def test_upsert_refuses_one_chunk_twice_by_id(store: SqliteStore) -> None:
     assert store.path.read_bytes() == before
 
 
+def test_upsert_takes_vectors_of_the_embedder_of_the_manifest_alone(store: SqliteStore) -> None:
+    before = store.path.read_bytes()
+    other = identity("another model of equal dimension")
+    for write in (store.upsert_document, store.upsert_product):
+        item: Any = EAST if write == store.upsert_document else GX
+        piece = whole(item if item is EAST else GX.document)
+        with pytest.raises(StoreError, match=r"'embedder.model' is 'toy' .*'another .*rebuild"):
+            write(item, [piece], vectors((0, 1)), other)
+    assert store.path.read_bytes() == before
+    store.upsert_document(EAST, [whole(EAST)], vectors((0, 1)), embedder=identity())
+    assert ids(store.search(query(0, 1), 2, READER)) == ["east#0", "north#0"]
+
+
+def test_upsert_of_a_product_keeps_its_facts_beside_its_document(store: SqliteStore) -> None:
+    store.upsert_product(GX, [whole(GX.document)], vectors((1, 1)))
+    taller = Product(
+        "GX-1", "Gate", {"Height": "3 m"}, document("PRODUCT-GX-1", "Gate GX-1: 3 m high.")
+    )
+    store.upsert_product(taller, [whole(taller.document)], vectors((1, 1)))
+    assert execute(store.path, "SELECT code, facts FROM product") == [("GX-1", '{"Height": "3 m"}')]
+    assert store.stats() == IndexStats(documents=4, chunks=4, products=1, vector_bytes=32)
+    (best,) = store.search(query(1, 1), 1, READER)
+    assert best.chunk == whole(taller.document)
+    hashes = [("PRODUCT-GX-1", taller.document.content_hash)]
+    assert store.manifest().products_sha256 == corpus_hash(hashes)
+    store.delete_document("PRODUCT-GX-1")
+    assert store.stats().products == 0
+    assert store.manifest() == manifest([EAST, NORTH, WEST])
+
+
+def test_the_chunks_of_one_document_come_in_order_of_part_with_their_vectors(
+    store: SqliteStore,
+) -> None:
+    long = document("east", "x")
+    pieces = [chunk("east", f"Part {n}.", n) for n in range(12)]
+    directions = np.array([(1, n) for n in range(12)], np.float32)
+    store.upsert_document(long, pieces[::-1], directions[::-1])
+    found = store.chunk_vectors("east")
+    assert [c for c, _ in found] == pieces, "part 2 before part 10"
+    assert np.array_equal(np.stack([v for _, v in found]), directions)
+    assert store.chunk_vectors("nobody") == []
+
+
 def test_delete_of_one_document_leaves_the_others(store: SqliteStore) -> None:
     store.delete_document("east")
     assert ids(store.search(query(1, 0), 9, READER)) == ["north#0", "west#0"]
@@ -506,6 +612,98 @@ def test_removed_bytes_are_gone_however_the_pages_were_split(path: Path) -> None
             again = document(f"e{n}", "x" * int(random.integers(1, 4000)))
             store.upsert_document(again, [whole(again)], vectors((1, 0)))
     assert b"secret" not in path.read_bytes()
+
+
+# --- the records of runs -------------------------------------------------------------------------
+
+DONE = IngestRun(
+    "ingest",
+    "documents",
+    started="",
+    finished="2026-10-23T12:00:00+00:00",
+    status="done",
+    documents=3,
+    chunks=4,
+    embedded=5,
+    added=6,
+    changed=7,
+    removed=8,
+    unchanged=9,
+    failed=1,
+    near_duplicates=2,
+    faults=(FileFault("sub/é.md", "It is “no” UTF-8."),),
+    notes=(FileFault("key.md", "It looks as if it held a secret."), FileFault("b.md", "Too.")),
+)
+
+
+def test_a_run_is_recorded_before_there_is_an_index_and_read_as_it_was_finished(path: Path) -> None:
+    store = open_store(path)
+    number = store.start_run("ingest", "documents")
+    (running,) = store.runs()
+    assert (running.id, running.status, running.finished) == (number, "running", "")
+    assert datetime.fromisoformat(running.started).utcoffset() == timedelta(0)
+    store.finish_run(number, DONE)
+    assert store.last_run() == replace(DONE, id=number, started=running.started)
+    assert not store.exists(), "a run is no build"
+
+
+def test_runs_come_newest_first_and_what_was_still_running_was_interrupted(path: Path) -> None:
+    store = open_store(path)
+    for root in ("one", "two", "three"):
+        store.start_run("rebuild", root)
+    assert [(run.root, run.status) for run in store.runs()] == [
+        ("three", "running"),
+        ("two", "interrupted"),
+        ("one", "interrupted"),
+    ]
+    assert [run.root for run in store.runs(limit=2)] == ["three", "two"]
+    assert store.runs(limit=0) == store.runs(limit=-1) == []
+
+
+def test_the_end_of_a_run_is_stamped_if_nobody_says_when(path: Path) -> None:
+    store = open_store(path)
+    number = store.start_run("rebuild", "documents")
+    store.finish_run(number, replace(DONE, finished=""))
+    last = store.last_run()
+    assert last is not None
+    assert last.command == "rebuild", "what started stays as it started"
+    assert last.started <= last.finished <= datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def test_who_records_a_run_late_says_when_it_started(path: Path) -> None:
+    store = open_store(path)
+    number = store.start_run("rebuild", "documents", started="2026-10-23T11:00:00+00:00")
+    store.finish_run(number, DONE)
+    assert [run.started for run in store.runs()] == ["2026-10-23T11:00:00+00:00"]
+
+
+def test_a_run_that_never_started_or_still_runs_cannot_be_finished(path: Path) -> None:
+    store = open_store(path)
+    store.start_run("ingest", "documents")
+    with pytest.raises(StoreError, match="There is no run 7 in this index"):
+        store.finish_run(7, DONE)
+    with pytest.raises(StoreError, match="cannot have the status 'running'"):
+        store.finish_run(1, replace(DONE, status="running"))
+    assert [run.status for run in store.runs()] == ["running"]
+
+
+def test_writing_documents_touches_no_run_and_a_run_no_document(store: SqliteStore) -> None:
+    store.start_run("ingest", "documents")
+    before = store.runs()
+    build(store.path, *ROWS)
+    store.upsert_document(EAST, [whole(EAST)], vectors((0, 1)))
+    store.delete_document("west")
+    assert store.runs() == before
+    first = store.snapshot()
+    store.finish_run(1, DONE)
+    assert store.snapshot() is first
+
+
+def test_runs_without_a_file_say_what_to_run(path: Path) -> None:
+    for use in (open_store(path).runs, open_store(path).last_run):
+        with pytest.raises(StoreError, match=r"There is no index .*Run: labkit rebuild"):
+            use()
+    assert not path.exists()
 
 
 # --- ids and texts are data ----------------------------------------------------------------------
@@ -755,7 +953,7 @@ def test_decoding_gives_native_writable_float32() -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_that_are_not_contiguous_are_stored_right(path: Path, order: Any) -> None:
     wide = np.array([[1, 9, 2, 9], [3, 9, 4, 9], [5, 9, 6, 9]], np.float32, order=order)
-    store = SqliteStore(path)
+    store = open_store(path)
     documents = [EAST, NORTH]
     store.replace_all(
         manifest(documents), documents, list(map(whole, documents)), wide[::2, ::2], []
@@ -774,7 +972,7 @@ def test_a_snapshot_is_read_once_and_again_only_after_a_write(store: SqliteStore
     assert store.snapshot() is first
     store.initialize()
     assert store.snapshot() is first
-    SqliteStore(store.path).delete_document("west")
+    open_store(store.path).delete_document("west")
     assert store.snapshot() is not first
     assert ids(store.search(query(1, 0), 9, READER)) == ["east#0", "north#0"]
 

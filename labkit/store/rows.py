@@ -43,6 +43,10 @@ def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
         "end": chunk.end,
         "page": chunk.page,
         "context": chunk.context,
+        "section": chunk.section,
+        "anchor": chunk.anchor,
+        "token_count": chunk.token_count,
+        "flags": chunk.flags,
         "language": meta.language,
         "text_sha256": hashlib.sha256(chunk.text.encode()).hexdigest(),
         "vector_sha256": hashlib.sha256(blob).hexdigest(),
@@ -86,9 +90,15 @@ def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
 
 
 def _rest_hash(chunk: Chunk) -> str:
-    """SHA-256 of a row besides text and vector: who may read it, when, where it stands."""
-    rest = repr((chunk.meta, chunk.part, chunk.start, chunk.end, chunk.context, chunk.page))
-    return hashlib.sha256(rest.encode()).hexdigest()
+    """SHA-256 of a row besides text and vector: who may read it, when, where it stands.
+
+    What a chunker did not say is left out, so that rows from before it could be said still fit.
+    """
+    rest: tuple[Any, ...]
+    rest = (chunk.meta, chunk.part, chunk.start, chunk.end, chunk.context, chunk.page)
+    more = (chunk.section, chunk.anchor, chunk.token_count, chunk.flags)
+    rest += more if more != ("", "", None, ()) else ()
+    return hashlib.sha256(repr(rest).encode()).hexdigest()
 
 
 def damaged(name: str, what: str) -> StoreError:
@@ -119,4 +129,8 @@ def _chunk(row: sqlite3.Row, source: Mapping[str, Any]) -> Chunk:
         text=row["text"],
         context=source["context"],
         page=source["page"],
+        section=source.get("section", ""),
+        anchor=source.get("anchor", ""),
+        token_count=source.get("token_count"),
+        flags=tuple(source.get("flags", ())),
     )

@@ -55,6 +55,30 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        """
+        CREATE TABLE ingest_run (
+            id INTEGER PRIMARY KEY,
+            command TEXT NOT NULL CHECK (command IN ('rebuild', 'ingest')),
+            root TEXT NOT NULL,
+            started TEXT NOT NULL,
+            finished TEXT NOT NULL DEFAULT '',  -- empty while it runs, and if it was killed
+            status TEXT NOT NULL DEFAULT 'running'
+                CHECK (status IN ('running', 'done', 'failed', 'interrupted')),
+            documents INTEGER NOT NULL DEFAULT 0,
+            chunks INTEGER NOT NULL DEFAULT 0,
+            embedded INTEGER NOT NULL DEFAULT 0,
+            added INTEGER NOT NULL DEFAULT 0,
+            changed INTEGER NOT NULL DEFAULT 0,
+            removed INTEGER NOT NULL DEFAULT 0,
+            unchanged INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0,
+            near_duplicates INTEGER NOT NULL DEFAULT 0,
+            faults TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(faults)),
+            notes TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(notes))
+        ) STRICT
+        """,
+    ),
 )
 
 

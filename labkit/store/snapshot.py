@@ -17,6 +17,10 @@ from labkit.store.rows import damaged, row_chunk
 from labkit.text import terms
 from labkit.types import Chunk, Eligible, Hit, Manifest, StoreError, Vector
 
+CHUNKS = (
+    "SELECT chunk.*, document.path, document.version FROM chunk "
+    "JOIN document ON document.id = chunk.document_id"
+)
 CACHED_VIEWS = 8  # (viewer, day) pairs whose eligible rows and word statistics are kept
 
 
@@ -29,19 +33,15 @@ class Snapshot:
         self.generation = generation
         self.manifest = manifest
         self.chunks = list(chunks)
-        matrix = np.frombuffer(vectors, np.dtype("<f4")).astype(np.float32)
+        matrix = np.frombuffer(vectors, np.dtype("<f4")).astype(np.float32, copy=False)
+        self.vectors = matrix.reshape(-1, manifest.embedder.dimension)
         self._ids = [chunk.id for chunk in self.chunks]
-        self._scan = Scan(matrix.reshape(-1, manifest.embedder.dimension), self._ids)
         self.rows: Callable[[Eligible], NDArray[np.intp]] = lru_cache(CACHED_VIEWS)(self._rows)
         self._words: Callable[[Eligible], Bm25] = lru_cache(CACHED_VIEWS)(self._bm25)
 
     def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
         """As `VectorStore.search`."""
-        if vector.shape != (self.manifest.embedder.dimension,):
-            raise StoreError(
-                f"The question's vector has shape {vector.shape}; the index holds vectors of "
-                f"{self.manifest.embedder.dimension} dimensions."
-            )
+        check_question(vector, self.manifest.embedder.dimension)
         found = self._scan.top_k(vector, k, self.rows(eligible))
         return [
             Hit(self.chunks[row], cosine=score, dense_rank=rank)
@@ -66,22 +66,39 @@ class Snapshot:
         return Bm25([self._terms[row] for row in self.rows(eligible)])
 
     @cached_property
+    def _scan(self) -> Scan:
+        return Scan(self.vectors, self._ids)
+
+    @cached_property
     def _terms(self) -> list[list[str]]:
         return [terms(chunk.searchable) for chunk in self.chunks]
 
 
+def check_question(vector: Vector, dimension: int) -> None:
+    """StoreError for a vector that does not have the dimensions of the index."""
+    if vector.shape != (dimension,):
+        raise StoreError(
+            f"The question's vector has shape {vector.shape}; the index holds vectors of "
+            f"{dimension} dimensions."
+        )
+
+
 def read_snapshot(connection: sqlite3.Connection) -> Snapshot:
     """Read and check everything inside the caller's transaction; StoreError names what is wrong."""
+    try:
+        return _read_and_check(connection)
+    except (TypeError, ValueError, AttributeError) as error:  # as when bytes stand for a text
+        raise damaged("a value", f"it is of another kind than was written ({error})") from error
+
+
+def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
     head = connection.execute("SELECT * FROM manifest").fetchone()
     if head is None:
         raise StoreError("The index is empty. Run: labkit rebuild")
     manifest = from_json(head["lock"])
     chunks: list[Chunk] = []
     vectors = bytearray()
-    for row in connection.execute(
-        "SELECT chunk.*, document.path, document.version FROM chunk "
-        "JOIN document ON document.id = chunk.document_id ORDER BY chunk.id"
-    ):
+    for row in connection.execute(f"{CHUNKS} ORDER BY chunk.id"):
         chunk, blob = row_chunk(row, manifest.embedder.dimension)
         chunks.append(chunk)
         vectors += blob

@@ -16,14 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from labkit.scan import check_vectors
-from labkit.store.manifest import from_json, to_json
-from labkit.store.rows import chunk_row
+from labkit.store.manifest import check_manifest, from_json, to_json
+from labkit.store.rows import chunk_row, decode_vector, row_chunk
+from labkit.store.runs import RunRecords
 from labkit.store.schema import migrate, schema_version
-from labkit.store.snapshot import Snapshot, read_snapshot, table_hashes
+from labkit.store.snapshot import CHUNKS, Snapshot, read_snapshot, table_hashes
 from labkit.types import (
     Chunk,
     Document,
     Eligible,
+    EmbedderIdentity,
     Hit,
     IndexStats,
     Manifest,
@@ -36,11 +38,12 @@ from labkit.types import (
 BUSY_SECONDS = 30.0
 
 
-class SqliteStore:
+class SqliteStore(RunRecords):
     """An index in one SQLite file: `labkit.types.VectorStore`.
 
-    Only the tables manifest, document, chunk and product are the store's; others in the same file
-    are left alone. Deleted rows are overwritten with zeros, so that deleted means gone.
+    Only the tables manifest, document, chunk, product and ingest_run are the store's; others in the
+    same file are left alone. What writes documents never touches the runs. Deleted rows are
+    overwritten with zeros, so that deleted means gone.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,34 +71,58 @@ class SqliteStore:
         _check_rows([*documents, *(product.document for product in products)], chunks)
         check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
         self.initialize()
-        with self._write() as connection:
+        with self._write(whole=True) as connection:
             for table in ("product", "chunk", "document", "manifest"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - four fixed names
             for document in [*documents, *(product.document for product in products)]:
                 _insert_document(connection, document)
             _insert_chunks(connection, chunks, vectors)
-            for product in products:
-                connection.execute(
-                    "INSERT INTO product VALUES (?, ?, ?, ?)",
-                    (product.code, product.name, json.dumps(product.facts), product.document.id),
-                )
+            _insert_products(connection, products)
             if table_hashes(connection) != (manifest.corpus_sha256, manifest.products_sha256):
                 raise StoreError("The manifest was made for other documents than these.")
             _write_manifest(connection, manifest)
 
-    def upsert_document(self, document: Document, chunks: Sequence[Chunk], vectors: Matrix) -> None:
+    def upsert_document(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        embedder: EmbedderIdentity | None = None,
+    ) -> None:
+        self._upsert(document, chunks, vectors, embedder)
+
+    def upsert_product(
+        self,
+        product: Product,
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        embedder: EmbedderIdentity | None = None,
+    ) -> None:
+        """As `upsert_document`, for a product and the document rendered from it."""
+        self._upsert(product.document, chunks, vectors, embedder, [product])
+
+    def _upsert(
+        self,
+        document: Document,
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        embedder: EmbedderIdentity | None,
+        products: Sequence[Product] = (),
+    ) -> None:
         _check_rows([document], chunks)
         with self._write() as connection:
-            manifest = _read_manifest(connection)
+            manifest = read_manifest(connection)
+            check_manifest(manifest, replace(manifest, embedder=embedder or manifest.embedder))
             check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
             connection.execute("DELETE FROM document WHERE id = ?", (document.id,))
             _insert_document(connection, document)
             _insert_chunks(connection, chunks, vectors)
+            _insert_products(connection, products)
             _write_manifest(connection, manifest)
 
     def delete_document(self, source_id: str) -> None:
         with self._write() as connection:
-            manifest = _read_manifest(connection)
+            manifest = read_manifest(connection)
             connection.execute("DELETE FROM document WHERE id = ?", (source_id,))
             _write_manifest(connection, manifest)
 
@@ -119,7 +146,7 @@ class SqliteStore:
 
     def manifest(self) -> Manifest:
         with self._read() as connection:
-            return _read_manifest(connection)
+            return read_manifest(connection)
 
     def document_hash(self, source_id: str) -> str | None:
         return self.document_hashes().get(source_id)
@@ -128,6 +155,16 @@ class SqliteStore:
         """The content hash of every document in the index, by id."""
         with self._read() as connection:
             return dict(connection.execute("SELECT id, content_hash FROM document").fetchall())
+
+    def chunk_vectors(self, source_id: str) -> list[tuple[Chunk, Vector]]:
+        """The chunks of one document in order of part, checked, each with its vector."""
+        with self._read() as connection:
+            dimension = read_manifest(connection).embedder.dimension
+            rows = connection.execute(f"{CHUNKS} WHERE document_id = ?", (source_id,))
+            found = sorted(
+                (row_chunk(row, dimension) for row in rows), key=lambda each: each[0].part
+            )
+            return [(chunk, decode_vector(blob)) for chunk, blob in found]
 
     def stats(self) -> IndexStats:
         with self._read() as connection:
@@ -160,8 +197,11 @@ class SqliteStore:
             yield connection
 
     @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it, or nothing, whatever happens inside."""
+    def _write(self, whole: bool = False) -> Iterator[sqlite3.Connection]:
+        """A write transaction: all of it, or nothing, whatever happens inside.
+
+        `whole` says that every row will be replaced, to a store that keeps more than these tables.
+        """
         with self._open("rw") as connection:
             if schema_version(connection) == 0:
                 raise StoreError(f"There is no index in {self.path.name}. Run: labkit rebuild")
@@ -176,19 +216,23 @@ class SqliteStore:
             raise StoreError(f"There is no index at {self.path}. Run: labkit rebuild")
         try:
             uri = f"{self.path.resolve().as_uri()}?mode={mode}"
-            connection = sqlite3.connect(
-                uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            with closing(connection):
-                connection.row_factory = sqlite3.Row
+            with closing(self._connect(uri)) as connection:
                 connection.execute("PRAGMA foreign_keys = ON")
                 connection.execute("PRAGMA secure_delete = ON")
                 # Dirty pages wait in memory for the commit, so that readers are not locked out
                 # while a large rebuild is being written.
                 connection.execute("PRAGMA cache_spill = OFF")
                 yield connection
-        except sqlite3.Error as error:
-            raise StoreError(_explain(error, self.path)) from error
+        except (sqlite3.Error, IndexError) as error:  # a row finds no column whose name is damaged
+            raise StoreError(explain(error, self.path)) from error
+
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        """A connection that starts no transaction by itself and finds a row's values by name."""
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.row_factory = sqlite3.Row
+        return connection
 
 
 def _check_rows(documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
@@ -227,7 +271,16 @@ def _insert_chunks(
     )
 
 
-def _read_manifest(connection: sqlite3.Connection) -> Manifest:
+def _insert_products(connection: sqlite3.Connection, products: Sequence[Product]) -> None:
+    for product in products:
+        connection.execute(
+            "INSERT INTO product VALUES (?, ?, ?, ?)",
+            (product.code, product.name, json.dumps(product.facts), product.document.id),
+        )
+
+
+def read_manifest(connection: sqlite3.Connection) -> Manifest:
+    """The manifest in the file; StoreError if there is none yet, or it is damaged."""
     row = connection.execute("SELECT lock FROM manifest").fetchone()
     if row is None:
         raise StoreError("The index is empty. Run: labkit rebuild")
@@ -245,14 +298,15 @@ def _write_manifest(connection: sqlite3.Connection, manifest: Manifest) -> None:
     )
 
 
-def _explain(error: sqlite3.Error, path: Path) -> str:
+def explain(error: Exception, path: Path) -> str:
     """What went wrong with the file, and what to do about it."""
     code = getattr(error, "sqlite_errorname", "")  # faults of the Python module carry none
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return f"Another process has been using {path} for {BUSY_SECONDS:g} s. Try again later."
     if code.startswith("SQLITE_FULL"):
         return f"The disk is full. {path} is as it was before; free some space and try again."
-    if code.startswith("SQLITE_IOERR"):
+    # A file that ends too early is damaged, and no fault of the disk.
+    if code.startswith("SQLITE_IOERR") and code != "SQLITE_IOERR_SHORT_READ":
         return (
             f"The disk could not be read or written ({error}). {path} is as it was before; check "
             "the disk and the space on it, and try again."

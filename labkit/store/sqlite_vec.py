@@ -1,0 +1,400 @@
+"""The same index, searched inside SQLite: a `vec0` table of sqlite-vec beside the chunks.
+
+The chunks' vectors stay in the file. `vec0` proposes neighbours in float32; their own vectors are
+then read from the chunk table and scored by the scan of the reference store, so that both stores
+give the same lists. Whatever `vec0` cannot serve is read and scored without it.
+
+Source: https://alexgarcia.xyz/sqlite-vec/ (its ARCHITECTURE.md describes the tables checked here).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.scan import MARGIN, Scan, check_vectors
+from labkit.store import sqlite as reference
+from labkit.store.rows import damaged, decode_vector, encode_vector
+from labkit.store.snapshot import Snapshot, check_question, read_snapshot
+from labkit.store.sqlite import SqliteStore, explain, read_manifest
+from labkit.types import Eligible, Hit, Matrix, StoreError, Vector
+
+MOST = 4096  # neighbours that vec0 gives at most
+SPARE = 32  # neighbours asked for beyond the k-th, among which near ties should end
+FEW = 0.03  # below this share of the rows, reading them beats looking for them among all
+SLOTS = 1024  # vectors that vec0 allocates at a time
+
+
+class SqliteVecStore(SqliteStore):
+    """`labkit.types.VectorStore` in one SQLite file, dense search by sqlite-vec.
+
+    The file is the reference store's, with two tables more; either store may open it, though not
+    both in one process: apsw and Python's sqlite3 are two libraries, blind to each other's locks.
+    The vec0 table is written in the transaction of the chunks, and carries their generation: if
+    another program has written the chunks alone, the next search or write makes it anew (until
+    then, it still holds the bytes of what that program deleted).
+
+    `extension_path` names the extension's file; empty means that of the package `sqlite-vec`.
+    StoreError, at first use, if neither Python's sqlite3 nor apsw can load it.
+    """
+
+    def __init__(self, path: Path, extension_path: str = "") -> None:
+        super().__init__(path)
+        self.extension_path = extension_path
+        self._held: _Held | None = None
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
+        with self._searching() as connection:
+            held = self._current(connection)
+            check_question(vector, held.snapshot.manifest.embedder.dimension)
+            check_vectors(vector[None, :], ["query"])
+            rowids = held.rowids[held.snapshot.rows(eligible)]
+            if k <= 0 or not len(rowids):
+                return []
+            near = _near(connection, vector, k, rowids, len(held.rowids))
+            return held.score(connection, vector, k, near)
+
+    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+        with self._searching() as connection:
+            return self._current(connection).snapshot.lexical(terms, k, eligible)
+
+    def _current(self, connection: sqlite3.Connection) -> _Held:
+        """The chunks as they stand; read and checked again only when the generation has changed."""
+        (generation,) = connection.execute("SELECT generation FROM manifest").fetchone()
+        held = self._held
+        if held is None or held.snapshot.generation != generation:
+            self._held = held = _hold(connection)
+        return held
+
+    @contextmanager
+    def _searching(self) -> Iterator[sqlite3.Connection]:
+        """A read transaction in which the vec0 table fits the chunks, made anew if it must be."""
+        with self._read() as connection:
+            read_manifest(connection)
+            if _in_step(connection):
+                yield connection
+                return
+        with self._write():
+            pass
+        with self._searching() as connection:
+            yield connection
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    @contextmanager
+    def _write(self, whole: bool = False) -> Iterator[sqlite3.Connection]:
+        """As the reference store's; the vec0 table follows in the same transaction."""
+        with super()._write() as connection:
+            following = not whole and _in_step(connection)
+            if following:
+                for trigger in FOLLOW:
+                    connection.execute(trigger)
+            yield connection
+            if not following or _mostly_holes(connection):
+                _make_anew(connection)
+            connection.execute("DELETE FROM dense_state")
+            connection.execute("INSERT INTO dense_state SELECT 1, generation FROM manifest")
+
+    # --- connections -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
+        try:
+            with super()._open(mode) as connection:
+                yield connection
+        except _apsw_errors() as error:
+            raise StoreError(explain(_as_sqlite3(error), self.path)) from error
+
+    def _connect(self, uri: str) -> sqlite3.Connection:
+        extension = self.extension_path or _packaged_extension()
+        if _loads_extensions():
+            connection = super()._connect(uri)
+        else:
+            connection = cast(sqlite3.Connection, ApswConnection(uri))
+        faults: tuple[type[Exception], ...] = (sqlite3.Error, *_apsw_errors())
+        try:
+            connection.enable_load_extension(True)
+            connection.load_extension(extension)
+            connection.enable_load_extension(False)
+        except faults as error:
+            connection.close()
+            raise _cannot_load(f"{extension} cannot be loaded: {error}") from error
+        connection.create_function("unit", 1, _unit_blob, deterministic=True)
+        return connection
+
+
+# --- the vec0 table ------------------------------------------------------------------------------
+
+FOLLOW = (
+    """
+    CREATE TEMP TRIGGER chunk_came AFTER INSERT ON chunk BEGIN
+        INSERT INTO dense (rowid, embedding) VALUES (new.rowid, unit(new.vector));
+    END
+    """,
+    # Before 0.1.9, vec0 only marked a deleted row's place as free. Here, deleted means gone.
+    """
+    CREATE TEMP TRIGGER chunk_went AFTER DELETE ON chunk BEGIN
+        UPDATE dense SET embedding = zeroblob(length(old.vector)) WHERE rowid = old.rowid;
+        DELETE FROM dense WHERE rowid = old.rowid;
+    END
+    """,
+)
+"""Triggers of one connection, not of the file, where a store without vec0 would stumble on them."""
+
+
+def _in_step(connection: sqlite3.Connection) -> bool:
+    """Was the vec0 table written together with the chunks as they are now?"""
+    made = "SELECT 1 FROM sqlite_master WHERE name = 'dense_state'"
+    if connection.execute(made).fetchone() is None:
+        return False
+    (equal,) = connection.execute(
+        "SELECT (SELECT generation FROM dense_state) IS (SELECT generation FROM manifest)"
+    ).fetchone()
+    return bool(equal)
+
+
+def _make_anew(connection: sqlite3.Connection) -> None:
+    """Make the vec0 table from the chunk table; none as long as there is no manifest.
+
+    Vectors of length 1 order by Euclidean distance as by cosine, and vec0 takes it twice as fast.
+    """
+    connection.execute("DROP TABLE IF EXISTS dense")
+    connection.execute("DROP TABLE IF EXISTS dense_state")
+    connection.execute(
+        "CREATE TABLE dense_state (only INTEGER PRIMARY KEY CHECK (only = 1), "
+        "generation ANY NOT NULL) STRICT"
+    )
+    if connection.execute("SELECT 1 FROM manifest").fetchone() is not None:
+        dimension = read_manifest(connection).embedder.dimension
+        connection.execute(f"CREATE VIRTUAL TABLE dense USING vec0(embedding float[{dimension:d}])")
+        connection.execute(
+            "INSERT INTO dense (rowid, embedding) SELECT rowid, unit(vector) FROM chunk"
+        )
+
+
+def _mostly_holes(connection: sqlite3.Connection) -> bool:
+    """Are most places of the vec0 table those of deleted rows?
+
+    vec0 does not use them again, and frees a block of places only with its last row.
+    """
+    if connection.execute("SELECT 1 FROM manifest").fetchone() is None:
+        return False
+    (blocks, rows) = connection.execute(
+        "SELECT (SELECT count(*) FROM dense_chunks), (SELECT count(*) FROM chunk)"
+    ).fetchone()
+    return bool(blocks * SLOTS > 2 * rows + 2 * SLOTS)
+
+
+def _near(
+    connection: sqlite3.Connection,
+    query: Vector,
+    k: int,
+    rowids: NDArray[np.int64],
+    total: int,
+) -> NDArray[np.int64]:
+    """All of `rowids` that could belong to the best k; all of them where vec0 cannot tell.
+
+    It cannot for more than 4,096; and few among many are sooner read than looked for.
+    """
+    if len(rowids) < FEW * total:
+        return rowids
+    sql = "SELECT rowid, distance FROM dense WHERE embedding MATCH ? AND k = ?"
+    among: tuple[str, ...] = ()
+    if len(rowids) < total:
+        sql += " AND rowid IN (SELECT value FROM json_each(?))"
+        among = (json.dumps(rowids.tolist()),)
+    direction = encode_vector(unit(query))
+    fetch = k + SPARE
+    while fetch < len(rowids) and fetch <= MOST:
+        found = np.array(connection.execute(sql, (direction, fetch, *among)).fetchall())
+        cosines = 1 - found[:, 1] ** 2 / 2
+        enough = cosines >= cosines[k - 1] - MARGIN
+        if not enough[-1]:
+            return np.array(found[enough, 0], dtype=np.int64)
+        fetch *= 4
+    return rowids
+
+
+# --- the chunks in memory, their vectors in the file ---------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One generation of the index without its vectors; each chunk's rowid in the same order."""
+
+    snapshot: Snapshot
+    rowids: NDArray[np.int64]
+
+    def score(
+        self, connection: sqlite3.Connection, query: Vector, k: int, rowids: NDArray[np.int64]
+    ) -> list[Hit]:
+        """The best k among `rowids`, as the reference store finds them, from their own vectors."""
+        places = np.flatnonzero(np.isin(self.rowids, rowids))
+        chunks = [self.snapshot.chunks[place] for place in places]
+        rows = connection.execute(
+            "SELECT id, vector FROM chunk WHERE rowid IN (SELECT value FROM json_each(?)) "
+            "ORDER BY id",
+            (json.dumps(rowids.tolist()),),
+        ).fetchall()
+        if [name for name, _ in rows] != [chunk.id for chunk in chunks]:
+            raise damaged("chunk", "its rows have been renumbered")
+        vectors = np.stack([decode_vector(blob) for _, blob in rows])
+        found = Scan(vectors, [chunk.id for chunk in chunks]).top_k(query, k)
+        return [
+            Hit(chunks[place], cosine=score, dense_rank=rank)
+            for rank, (place, score) in enumerate(found, start=1)
+        ]
+
+
+def _hold(connection: sqlite3.Connection) -> _Held:
+    """Read and check the whole index; keep all but the vectors."""
+    whole = read_snapshot(connection)
+    rowids = [rowid for (rowid,) in connection.execute("SELECT rowid FROM chunk ORDER BY id")]
+    _check_dense(connection, rowids, whole.vectors)
+    snapshot = Snapshot(whole.generation, whole.manifest, whole.chunks, b"")
+    return _Held(snapshot, np.array(rowids, dtype=np.int64))
+
+
+def _check_dense(connection: sqlite3.Connection, rowids: Sequence[int], vectors: Matrix) -> None:
+    """StoreError unless what vec0 will scan is each chunk's vector, once, and no other.
+
+    vec0 keeps blocks of 1,024 places: a bitmap of the places in use, their rowids, their vectors.
+    """
+    places = {rowid: place for place, rowid in enumerate(rowids)}
+    blocks = connection.execute(
+        "SELECT validity, rowids, vectors FROM dense_chunks "
+        "JOIN dense_vector_chunks00 AS block ON block.rowid = chunk_id"
+    )
+    try:
+        for bitmap, names, blob in blocks:
+            used = np.flatnonzero(np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little"))
+            known = [places.pop(rowid) for rowid in np.frombuffer(names, "<i8")[used].tolist()]
+            found = np.frombuffer(blob, "<f4").reshape(-1, vectors.shape[1])[used]
+            if not np.allclose(found, unit(vectors[known]), rtol=0, atol=1e-7):
+                raise ValueError("another vector")
+        if places:
+            raise ValueError("a vector is missing")
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise damaged("dense", "sqlite-vec's table does not hold the chunks' vectors") from error
+
+
+def unit(vectors: Matrix) -> Matrix:
+    """Vectors, (d,) or (n, d), scaled to length 1 by way of double, which no float32 overflows."""
+    wide = vectors.astype(np.float64)
+    shrunk: NDArray[np.float64] = wide / np.linalg.norm(wide, axis=-1, keepdims=True)
+    return shrunk.astype(np.float32)
+
+
+def _unit_blob(blob: bytes) -> bytes:
+    return encode_vector(unit(decode_vector(blob)))
+
+
+# --- loading the extension -----------------------------------------------------------------------
+
+
+def _loads_extensions() -> bool:
+    """Can Python's own sqlite3 load one? Before SQLite 3.38, vec0 cannot search among some rows."""
+    able = hasattr(sqlite3.Connection, "enable_load_extension")
+    return able and sqlite3.sqlite_version_info >= (3, 38)
+
+
+def _packaged_extension() -> str:
+    """The file of the extension in the package sqlite-vec."""
+    try:
+        import sqlite_vec
+    except ImportError as error:
+        raise _cannot_load("the package sqlite-vec is not installed") from error
+    return str(sqlite_vec.loadable_path())
+
+
+def _cannot_load(why: str) -> StoreError:
+    return StoreError(
+        f"The store sqlite-vec needs an extension of SQLite: {why}. There are two ways to load it: "
+        "a Python whose sqlite3 loads extensions, with `pip install sqlite-vec`; or, with any "
+        "Python, `pip install apsw sqlite-vec`. store.extension_path names another file. The store "
+        'that needs none is store.kind = "sqlite".'
+    )
+
+
+class _Row(tuple[Any, ...]):
+    """A row of apsw whose values are found by position and by name, as in `sqlite3.Row`."""
+
+    names: list[str]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str) and key not in self.names:
+            raise IndexError(f"there is no column {key!r}")
+        return super().__getitem__(self.names.index(key) if isinstance(key, str) else key)
+
+
+class ApswConnection:
+    """As much of `sqlite3.Connection` as the store uses, by way of apsw.
+
+    apsw's own errors pass through; `SqliteVecStore._open` turns them into StoreError.
+    """
+
+    def __init__(self, uri: str) -> None:
+        try:
+            import apsw
+        except ImportError as error:
+            raise _cannot_load("this Python's sqlite3 loads none, and there is no apsw") from error
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        self._apsw = apsw.Connection(uri, flags=flags)
+        self._apsw.set_busy_timeout(round(1000 * reference.BUSY_SECONDS))
+        self._apsw.row_trace = _name_values
+        self.execute = self._apsw.execute
+        self.close = self._apsw.close
+        self.enable_load_extension = self._apsw.enable_load_extension
+        self.load_extension = self._apsw.load_extension
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        self._apsw.executemany(sql, rows)
+
+    def create_function(self, name: str, count: int, call: Any, *, deterministic: bool) -> None:
+        self._apsw.create_scalar_function(name, call, count, deterministic=deterministic)
+
+    def __enter__(self) -> ApswConnection:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Commit, or roll back after an exception. SQLite rolls back by itself on some faults."""
+        if kind is None:
+            self.execute("COMMIT")
+        elif self._apsw.in_transaction:
+            self.execute("ROLLBACK")
+
+
+def _name_values(cursor: Any, values: tuple[Any, ...]) -> _Row:
+    row = _Row(values)
+    row.names = [name for name, *_ in cursor.get_description()]
+    return row
+
+
+def _apsw_errors() -> tuple[type[Exception], ...]:
+    """The class to catch; nothing where apsw is not installed."""
+    try:
+        import apsw
+    except ImportError:
+        return ()
+    return (apsw.Error,)
+
+
+def _as_sqlite3(error: Any) -> sqlite3.Error:
+    """An error of apsw with the name that sqlite3 would give it."""
+    import apsw
+
+    same = sqlite3.OperationalError(str(error))
+    code = getattr(error, "extendedresult", 0)
+    name = apsw.mapping_extended_result_codes.get(code) or apsw.mapping_result_codes.get(code)
+    same.sqlite_errorname = str(name or "")
+    return same
