@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -24,9 +24,25 @@ from labkit.assembly import QUESTIONS, open_lab
 from labkit.calibration import observe, read_questions, suggested_threshold, threshold_table
 from labkit.classroom.commands import register as register_classroom
 from labkit.engine import check_question
+from labkit.evaluation.commands import register as register_evaluation
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
+from labkit.ingestion.commands import (
+    AllowSecret,
+    Asked,
+    Full,
+    SourceFolder,
+    WithLegacy,
+    WithPdf,
+    WithText,
+    show_plan,
+    shows_ingest,
+)
+from labkit.ingestion.commands import register as register_ingestion
+from labkit.ingestion.narrowing import narrowed
+from labkit.ingestion.one_writer import one_writer
 from labkit.results import Answer, Outcome, hit_dict
+from labkit.service.commands import register as register_service
 from labkit.settings import as_typed
 from labkit.types import Hit, LabError
 
@@ -79,7 +95,7 @@ def rebuild(as_json: AsJson = False) -> None:
             f"No file in {lab.settings.corpus} matches {', '.join(lab.settings.included_paths)}. "
             "Name the folder of the documents: LABKIT_CORPUS=FOLDER."
         )
-    with _progress() as bar:
+    with one_writer(lab.settings.index), _progress() as bar:
         task = bar.add_task("Embedding", total=None)
         done = build_index(
             source,
@@ -100,9 +116,21 @@ def rebuild(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def plan(as_json: AsJson = False) -> None:
-    """Show what a rebuild would change, without changing anything."""
+def plan(
+    source: SourceFolder = None,
+    full: Full = False,
+    text: WithText = False,
+    pdf: WithPdf = False,
+    legacy: WithLegacy = False,
+    allow_secret: AllowSecret = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a rebuild would change, or an ingest if that made the index; change nothing."""
     lab = open_lab()
+    if shows_ingest(lab, source):
+        asked = Asked(text, pdf, legacy, allow_secret or (), full)
+        show_plan(lab, source, asked, as_json)
+        return
     found = make_plan(lab.source(), lab.chunker, lab.embedder, lab.store)
     if as_json:
         values = {"changed": found.changed, **asdict(found)}
@@ -153,6 +181,13 @@ def answer(
 def search(
     question: Question,
     k: Annotated[int, typer.Option("-k", min=1, help="How many passages to show.")] = 10,
+    path: Annotated[
+        str | None, typer.Option("--path", metavar="GLOB", help="Only files of this path.")
+    ] = None,
+    section: Annotated[
+        str | None,
+        typer.Option("--section", metavar="TEXT", help="Only under a heading that holds this."),
+    ] = None,
     as_of: AsOf = None,
     viewer: ViewerName = None,
     as_json: AsJson = False,
@@ -160,7 +195,9 @@ def search(
     """Show the ranked passages for a question, and why each was kept or dropped."""
     lab = open_lab()
     who = lab.settings.viewer_named(viewer)
-    found = lab.search().retrieve(check_question(question), who, _day(as_of))
+    searching = lab.search()
+    part = replace(searching, store=narrowed(searching.store, path, section))
+    found = part.retrieve(check_question(question), who, _day(as_of))
     refusal = found.refusal
     if as_json:
         _print_json(
@@ -170,6 +207,11 @@ def search(
                 "hits": [hit_dict(hit) for hit in found.ranked[:k]],
             }
         )
+        return
+    if not found.ranked and (path is not None or section is not None):
+        asked = [f"--path {path!r}"] if path is not None else []
+        asked += [f"--section {section!r}"] if section is not None else []
+        typer.echo(f"Nothing that this viewer may read matches {' and '.join(asked)}.")
         return
     _print_hits(found.ranked[:k], "Passages by fused rank")
     if len(found.ranked) > k:
@@ -199,15 +241,24 @@ def probe(
 
 @app.command()
 def stats(as_json: AsJson = False) -> None:
-    """Show the size of the index and what it was built with."""
+    """Show the size of the index, what it was built with, its last run, and the embedder's health.
+
+    The index is shown even if the embedder cannot work now.
+    """
     lab = open_lab()
     values = {**asdict(lab.store.stats()), "manifest": asdict(lab.store.manifest())}
+    last, health = lab.store.last_run(), lab.health()
     if as_json:
-        _print_json(values)
+        run = asdict(last) if last else None
+        _print_json({**values, "last_run": run, "health": asdict(health)})
         return
     manifest = values.pop("manifest")
     for name, value in {**values, **manifest.pop("embedder"), **manifest}.items():
         typer.echo(f"{name:18}{value}")
+    if last:
+        files = f", files left out: {last.failed}" if last.failed else ""
+        typer.echo(f"{'last run':18}{last.command}, {last.started}, {last.status}{files}")
+    typer.echo(f"{'embedder':18}{'ready' if health.ok else health.message}")
 
 
 @app.command()
@@ -227,7 +278,7 @@ def calibrate(
             for question in bar.track(questions, description="Measuring")
         ]
     suggested = suggested_threshold(observed)
-    table = threshold_table(observed, [step / 20 for step in range(2, 15)])
+    table = threshold_table(observed, lab.profile.shown)
     answerable = sum(question.answerable for question in questions)
     if as_json:
         rows = [{"threshold": t, "kept": kept, "let_through": bad} for t, kept, bad in table]
@@ -251,11 +302,15 @@ def calibrate(
 
 @app.command("ship-vectors", hidden=True)
 def ship_vectors() -> None:
-    """Write the vectors that the lab ships, with the live model (for those who keep the lab)."""
-    typer.echo(f"Wrote {open_lab().ship_vectors()} vectors.")
+    """Write the vectors that the lab ships, with the profile's live model (for its keepers)."""
+    lab = open_lab()
+    typer.echo(f"Wrote {lab.ship_vectors()} vectors to {lab.shipped.name}.")
 
 
+register_ingestion(app, lambda: open_lab())  # looked up at each call, so that it can be replaced
+register_evaluation(app)
 register_classroom(app)
+register_service(app)
 
 
 @app.callback(invoke_without_command=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from labkit.documents import corpus_hash, load_products
 from labkit.embedding.checks import TextTooLong
+from labkit.ranking.near_duplicates import near_duplicates
 from labkit.store.manifest import manifest_differences
 from labkit.store.sqlite import SqliteStore
 from labkit.text import ANALYSER_VERSION
@@ -23,11 +25,12 @@ from labkit.types import (
     Chunker,
     Document,
     Embedder,
+    IngestRun,
     Loader,
     Manifest,
     Matrix,
     Product,
-    VectorStore,
+    StoreError,
 )
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -38,10 +41,11 @@ SLICE = 64  # chunks between two reports of progress
 
 @dataclass(frozen=True)
 class Source:
-    """The documents and product facts of a folder, read and checked."""
+    """The documents and product facts of a folder, read and checked. `root` is for the record."""
 
     documents: list[Document]
     products: list[Product]
+    root: str = ""
 
     @property
     def all_documents(self) -> list[Document]:
@@ -80,7 +84,7 @@ class Plan:
 
 def read_source(loader: Loader, root: Path) -> Source:
     """Read a folder; DocumentError lists every fault."""
-    return Source(loader.load(root), load_products(root))
+    return Source(loader.load(root), load_products(root), str(root.absolute()))
 
 
 def make_manifest(source: Source, chunker: Chunker, embedder: Embedder) -> Manifest:
@@ -100,25 +104,64 @@ def rebuild(
     source: Source,
     chunker: Chunker,
     embedder: Embedder,
-    store: VectorStore,
+    store: SqliteStore,
     progress: Progress | None = None,
 ) -> Rebuilt:
     """Build the whole index anew. On any failure or interrupt the previous one stays."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
     chunks = [chunk for document in source.all_documents for chunk in chunker.chunk(document)]
     vectors, too_long = embed_chunks(chunks, embedder, progress)
+    changes = _changes(source, chunker, embedder, store)
     manifest = make_manifest(source, chunker, embedder)
     store.replace_all(manifest, source.documents, chunks, vectors, source.products)
+    _record(source, chunks, changes, store, started)
     return Rebuilt(len(source.documents), len(source.products), len(chunks), too_long)
 
 
+def _changes(source: Source, chunker: Chunker, embedder: Embedder, store: SqliteStore) -> Plan:
+    """What a rebuild is about to change; all is new where the index before cannot be read."""
+    try:
+        return plan(source, chunker, embedder, store)
+    except StoreError:
+        return Plan(added=sorted(source.hashes))
+
+
+def _record(
+    source: Source, chunks: Sequence[Chunk], changes: Plan, store: SqliteStore, started: str
+) -> None:
+    """Note the run beside the index, once it is there: a rebuild that fails leaves no trace."""
+    run = IngestRun(
+        command="rebuild",
+        root=source.root,
+        started=started,
+        status="done",
+        documents=len(source.all_documents),
+        chunks=len(chunks),
+        embedded=len(chunks),
+        added=len(changes.added),
+        changed=len(changes.changed_documents),
+        removed=len(changes.removed),
+        unchanged=len(changes.unchanged),
+        near_duplicates=len(near_duplicates(chunks)),
+    )
+    store.finish_run(store.start_run(run.command, run.root, started), run)
+
+
 def embed_chunks(
-    chunks: Sequence[Chunk], embedder: Embedder, progress: Progress | None = None
+    chunks: Sequence[Chunk],
+    embedder: Embedder,
+    progress: Progress | None = None,
+    size: int | None = None,
 ) -> tuple[Matrix, list[str]]:
-    """One vector a chunk, and the ids of chunks that the model could not read to their end."""
+    """One vector a chunk, and the ids of chunks that the model could not read to their end.
+
+    The embedder is called for `size` chunks at a time (default: `SLICE`).
+    """
+    size = size or SLICE
     slices: list[Matrix] = [np.empty((0, embedder.identity.dimension), dtype=np.float32)]
     too_long: list[str] = []
-    for start in range(0, len(chunks), SLICE):
-        part = chunks[start : start + SLICE]
+    for start in range(0, len(chunks), size):
+        part = chunks[start : start + size]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", TextTooLong)
             slices.append(embedder.embed([chunk.searchable for chunk in part], "passage"))

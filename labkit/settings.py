@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from labkit.types import LabError, Viewer
@@ -21,6 +21,8 @@ FILE_NAME = "labkit.toml"
 _SHORT_NAMES = {"LABKIT_INDEX": ("store", "path"), "LABKIT_CORPUS": ("", "source_root")}
 _PATHS = {("store", "path"), ("", "source_root")}
 _RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
+    ("chunk", "size"): (-1, 1_000_000_000),
+    ("chunk", "overlap"): (-1, 1_000_000_000),
     ("embedding", "dimension"): (0, 1_000_000),
     ("embedding", "timeout"): (0.001, 86_400),
     ("embedding", "batch_size"): (1, 100_000),
@@ -29,12 +31,17 @@ _RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
     ("retrieval", "context_tokens"): (1, 100_000_000),
     ("chat", "timeout"): (0.001, 86_400),
 }
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
 _Section = TypeVar("_Section")
 
 
 @dataclass(frozen=True)
 class EmbeddingSettings:
-    """Which model embeds; `timeout` in seconds, `dimension` needed with `service_url` only."""
+    """Which model embeds, and where; `timeout` in seconds.
+
+    A `service_url` that ends in /v1 is an OpenAI-compatible server and needs `dimension`; any
+    other one is `labkit embed-serve`.
+    """
 
     profile: str = "minilm"
     service_url: str = ""
@@ -46,11 +53,24 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True)
 class ChunkSettings:
-    """How documents are cut; `size` and `overlap` in the units of `kind`."""
+    """How documents are cut; `size` and `overlap` in the units of `kind`.
 
-    kind: str = "characters"
-    size: int = 600
-    overlap: int = 80
+    An empty kind and -1 mean what the command was made for; `labkit.assembly.Lab` knows it.
+    """
+
+    kind: str = ""
+    size: int = -1
+    overlap: int = -1
+
+
+@dataclass(frozen=True)
+class IngestSettings:
+    """What `labkit ingest` takes in besides Markdown, and which files may look like a secret."""
+
+    text: bool = False
+    pdf: bool = False
+    legacy: bool = False
+    allow_secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +85,7 @@ class RetrievalSettings:
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Where the index lies."""
+    """Where the index lies; `extension_path` names sqlite-vec's own file, if it is another one."""
 
     kind: str = "sqlite"
     path: str = ".labkit/index.sqlite"
@@ -100,6 +120,7 @@ class Settings:
     excluded_paths: tuple[str, ...] = ()
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     chunk: ChunkSettings = field(default_factory=ChunkSettings)
+    ingest: IngestSettings = field(default_factory=IngestSettings)
     retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
@@ -131,6 +152,7 @@ class Settings:
 _SECTIONS: dict[str, type[Any]] = {
     "embedding": EmbeddingSettings,
     "chunk": ChunkSettings,
+    "ingest": IngestSettings,
     "retrieval": RetrievalSettings,
     "store": StoreSettings,
     "chat": ChatSettings,
@@ -230,11 +252,16 @@ def _section(kind: type[_Section], values: Any, name: str) -> _Section:
     """One table of the file as its dataclass."""
     if not isinstance(values, Mapping):
         raise LabError(f"{FILE_NAME}: '{name}' must be a table: [{name}].")
-    types = get_type_hints(kind)
+    types = _types(kind)
     for key in values:
         if key not in types:
             raise LabError(f"{FILE_NAME}: unknown setting '{name}.{key}'. Known: {_listed(types)}.")
     return kind(**{key: _typed(v, types[key], f"{name}.{key}") for key, v in values.items()})
+
+
+def _types(section: type[Any]) -> dict[str, type[Any]]:
+    """The type of each setting of a section; `tuple` for a list of texts."""
+    return {name: get_origin(kind) or kind for name, kind in get_type_hints(section).items()}
 
 
 def _typed(value: Any, kind: type[Any], name: str) -> Any:
@@ -272,7 +299,7 @@ def _overridden(settings: Settings, environment: Mapping[str, str]) -> Settings:
             settings = replace(settings, viewer=replace(settings.viewer, **{name: value}))
         elif section:
             part = getattr(settings, section)
-            kind = get_type_hints(type(part))[name]
+            kind = _types(type(part))[name]
             changed = replace(part, **{name: _parsed(text, kind, variable)})
             settings = replace(settings, **{section: changed})
         else:
@@ -299,6 +326,10 @@ def _parsed(text: str, kind: type[Any], variable: str) -> Any:
     """The text of a variable as a value."""
     if kind is tuple:
         return tuple(_words(text))
+    if kind is bool:
+        if text.lower() not in _BOOLS:
+            raise LabError(f"{variable} is {text!r}; it must be true or false.")
+        return _BOOLS[text.lower()]
     try:
         return kind(text)
     except ValueError as error:

@@ -1,0 +1,169 @@
+"""Does a text hold a key, a token or a password? By known forms, and by names beside values.
+
+It guards against an accident, not against malice, and it would rather miss one than cry wolf: what
+documentation writes in place of a secret (`YOUR_API_KEY`, `<token>`, `xxxx`) is none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+MIN_PASSWORD = 8  # characters; 6 between quotation marks
+MIN_QUOTED_PASSWORD = 6
+MIN_KEY = 16
+MIN_ENTROPY = 3.0  # bits a character: below it, a key repeats itself or is a word
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What kind of secret stands on which line, from 1. Never the secret itself."""
+
+    kind: str
+    line: int
+
+
+# Each form is bounded: a hostile line must not cost the square of its length.
+_FORMS = {
+    "AWS access key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,})",
+    "GitLab token": r"\bglpat-[\w-]{20,}",
+    "Slack token": r"\bxox[abeprs]-[A-Za-z0-9-]{12,}",
+    "Slack webhook": r"\bhooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{16,}",
+    "Stripe key": r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    "Google key": r"\bAIza[\w-]{35}",
+    "OpenAI or Anthropic key": r"\bsk-(?:[a-z]{1,12}\d{0,3}-){0,3}(?=\w{0,60}\d)\w{20,}",
+    "SendGrid key": r"\bSG\.[\w-]{20,24}\.[\w-]{40,}",
+    "package registry token": r"\b(?:npm_[A-Za-z0-9]{36}\b|pypi-[\w-]{60,})",
+    "Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}",
+    "JSON web token": r"\beyJ[\w-]{8,500}\.eyJ[\w-]{8,4000}\.[\w-]{16}",
+}
+_KNOWN = [(kind, re.compile(form)) for kind, form in _FORMS.items()]
+_HINTS = (
+    "akia asia ghp_ gho_ ghu_ ghs_ ghr_ _pat_ glpat- xox hooks.slack sk_ rk_ sk- aiza sg. npm_ "
+    "pypi- hf_ eyj bearer :// pass pwd mot key secret token credential"
+).split()
+"""A line, in lower case, that holds none of these is not looked at: nearly all of them."""
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]{0,400}?)[A-Za-z0-9+/]{40}"
+)
+_PASSWORD = r"pass(?:word|wd|phrase|code)|pwd|mot[ _-]de[ _-]passe"  # noqa: S105 - names of secrets
+_KEY = (
+    r"(?:api|access|account|secret|private|auth|encryption|signing|shared)[ _-]?key(?:_base)?|"
+    r"secret|token|credential"
+)
+_VALUE = (
+    r"""(?:"(?P<double>[^"\n]{4,200})"|'(?P<single>[^'\n]{4,200})'|"""
+    r"""["']?(?P<bare>[^\s"'`|]{4,200}))"""
+)
+_NAMED = re.compile(
+    rf"(?:(?P<password>{_PASSWORD})|(?P<key>{_KEY}))"
+    r"""["'`*]{0,4}[ \t\u00a0\u202f]{0,4}"""
+    r"(?::[ ]?\w{1,20}[ ]?=(?!=)|:=|=>|=(?!=)|:(?!:)|\|(?=[ ]?`))"
+    rf"[*`]{{0,4}}[ \t]{{0,8}}`?{_VALUE}",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"\bBearer[ ]+(?P<bare>[\w.~+/=-]{16,200})")
+_IN_ADDRESS = re.compile(r"://(?P<user>[^\s/:@]{1,60}):(?P<bare>[^\s/@:]{4,100})@[\w[]")
+_STAND_INS = """
+    your my our the this some any here is an insert replace with put enter paste change me example
+    sample dummy fake placeholder demo default invalid redacted hidden removed masked foo bar baz
+    todo tbd none null true false string value super very strong long random secure real new old
+    api access account secret private public auth client user admin root db database service key
+    token password pass word wd phrase credentials credential bearer jwt id live test prod abcdef
+    abcd abc
+"""
+_STAND_IN = re.compile(
+    "|".join(sorted(_STAND_INS.split(), key=len, reverse=True)) + r"|[xyz]+|^a$|(\w)\1+",
+    re.IGNORECASE,
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_MADE_BY_CODE = re.compile(
+    r"[${}()<>\[\]…]|://|^[\w.-]*[a-z]\.[a-z][\w.]*$|^/|\.\.|\\[nrt]|%\w|^&|^@"
+)
+_PLAIN_WORDS = re.compile(  # "required", "read-only", "14-character", "SHA-256"
+    r"(?:[^\W\d_]+(?:[._/:-]+[^\W\d_]+)*|\d+-[a-z]+|[A-Z]+-\d+)[.,;:!?]*"
+)
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Each line that looks as if it held a secret, once, in order.
+
+    >>> find_secrets('password = "Tr0ub4dor&3"')
+    [Secret(kind='password', line=1)]
+    >>> find_secrets("password = <your password>")
+    []
+    """
+    found = {
+        text.count("\n", 0, match.start()) + 1: "private key"
+        for match in _PRIVATE_KEY.finditer(text)
+    }
+    for number, line in enumerate(text.split("\n"), start=1):
+        lower = line.lower()
+        if any(hint in lower for hint in _HINTS):
+            kind = _kind(line)
+            if kind:
+                found.setdefault(number, kind)
+    return [Secret(kind, line) for line, kind in sorted(found.items())]
+
+
+def _kind(line: str) -> str:
+    """What kind of secret a line holds; '' for none."""
+    for kind, form in _KNOWN:
+        for match in form.finditer(line):
+            if not match[0].endswith("EXAMPLE") and not _is_stand_in(match[0]):
+                return kind
+    if any(_is_key(match["bare"]) for match in _BEARER.finditer(line)):
+        return "bearer token"
+    if any(map(_is_login, _IN_ADDRESS.finditer(line))):
+        return "password in an address"
+    return next(filter(None, map(_named_kind, _NAMED.finditer(line))), "")
+
+
+def _is_login(match: re.Match[str]) -> bool:
+    """Are a user and a password in an address more than `user:password` or `guest:guest`?"""
+    user, password = match["user"], match["bare"]
+    return user != password and not (_is_stand_in(password) or _MADE_BY_CODE.search(password))
+
+
+def _named_kind(match: re.Match[str]) -> str:
+    """What the value beside such a name is; '' for no secret."""
+    quoted = match["double"] or match["single"]
+    value = quoted or match["bare"].rstrip(".,;:!?)")
+    if match["key"]:
+        return "key or token" if _is_key(value) else ""
+    shortest = MIN_QUOTED_PASSWORD if quoted else MIN_PASSWORD
+    return "password" if len(value) >= shortest and _is_password(value) else ""
+
+
+def _is_password(value: str) -> bool:
+    """One word of letters with digits or signs among them, and no expression of a program."""
+    if any(map(str.isspace, value)) or not any(map(str.isalpha, value)):
+        return False
+    if _PLAIN_WORDS.fullmatch(value) or _MADE_BY_CODE.search(value):
+        return False
+    return not _is_stand_in(value)
+
+
+def _is_key(value: str) -> bool:
+    """Long enough, letters and digits mixed, and without much repetition."""
+    if len(value) < MIN_KEY or not any(map(str.isdigit, value)) or not _is_password(value):
+        return False
+    return _entropy(value) >= MIN_ENTROPY
+
+
+def _is_stand_in(value: str) -> bool:
+    """Does it say nothing but what a placeholder says, as in `your-api-key-123`?
+
+    Every run of letters is made of a placeholder's words; digits and signs between them are free.
+    """
+    runs = _LETTERS.findall(value)
+    return sum(len(run) for run in runs if _STAND_IN.sub("", run)) <= 2
+
+
+def _entropy(value: str) -> float:
+    """Shannon's entropy in bits a character."""
+    counts = Counter(value).values()
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts)

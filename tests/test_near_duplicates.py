@@ -1,0 +1,241 @@
+"""labkit.ranking.near_duplicates: what says the same is found, and nothing else is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import date
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import chunk
+from conftest import CHECKOUT
+from labkit.chunking.markdown import MarkdownChunker
+from labkit.documents import Plain
+from labkit.ingestion import Rules, read_tree
+from labkit.ranking.near_duplicates import MIN_WORDS, THRESHOLD, collapse, near_duplicates
+from labkit.types import Chunk, Hit
+
+LONG = (
+    "Please send the device back to the warehouse within thirty days of delivery, in its original "
+    "box, with the form that you find on the portal. We refund the price to the account from which "
+    "you paid and tell you by mail when it has been done. Shipping stays with the customer."
+)
+
+
+def pair(first: str, second: str, **changes: object) -> dict[str, str]:
+    return near_duplicates([chunk("a", first), chunk("b", second, **changes)])
+
+
+# --- what is the same -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        LONG,
+        LONG.upper(),
+        LONG.replace(" ", "\n"),
+        LONG.replace("box", "**box**").replace(",", " –"),
+        LONG + " Thank you.",
+        LONG.replace("mail", "mails"),
+        LONG.replace(" that you find", " you find"),
+    ],
+)
+def test_a_passage_that_says_the_same_repeats_the_first(second: str) -> None:
+    assert pair(LONG, second) == {"b#0": "a#0"}
+
+
+def test_accents_ligatures_and_apostrophes_do_not_tell_passages_apart() -> None:
+    rest = " chaque matin avant que la salle soit ouverte."
+    french, typed = (
+        "L’œuvre d’Orléans est déposée à l’accueil",
+        "L'oeuvre d'ORLEANS est deposee a l'accueil",
+    )
+    assert pair(french + rest, typed + rest) == {"b#0": "a#0"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("thirty days", "14 days"),
+        ("customer", "seller"),
+        ("We refund", "We never refund"),
+        ("the customer.", "the customer, except for batteries."),
+        ("with the form", "without the form"),
+        ("the price", "the 40 price"),
+    ],
+)
+def test_a_passage_that_decides_something_else_does_not(old: str, new: str) -> None:
+    assert old in LONG
+    assert pair(LONG, LONG.replace(old, new)) == {}
+
+
+def test_numbers_are_compared_with_their_signs_and_in_order() -> None:
+    assert pair(f"{LONG} From -40 to 70.", f"{LONG} From 40 to 70.") == {}
+    assert pair(f"{LONG} First 4 then 9.", f"{LONG} First 9 then 4.") == {}
+    assert pair(f"{LONG} From -40 to 70.", f"{LONG} from -40 to 70") == {"b#0": "a#0"}
+
+
+def test_equal_words_about_two_products_are_two_facts() -> None:
+    assert near_duplicates([chunk("a", LONG, product="GX-100"), chunk("b", LONG)])
+    both = [chunk("a", LONG, product="GX-100"), chunk("b", LONG, product="GX-200")]
+    assert near_duplicates(both) == {}
+
+
+def test_a_short_passage_means_what_its_heading_says() -> None:
+    words = " ".join("See the table on the next page for what this one costs".split())
+    assert len(words.split()) == MIN_WORDS
+    assert pair(words, words) == {"b#0": "a#0"}
+    short = words.rsplit(" ", 1)[0]
+    assert pair(short, short) == {}
+    assert near_duplicates([]) == {}
+
+
+# --- which one stays ------------------------------------------------------------------------------
+
+
+def test_canonical_is_no_copy_then_the_newest_then_the_smallest_id() -> None:
+    old, new = date(2025, 1, 1), date(2026, 1, 1)
+    chunks = [
+        chunk("c", LONG, valid_from=new),
+        chunk("b", LONG, valid_from=new),
+        chunk("a", LONG, valid_from=old),
+        chunk("d", LONG, valid_from=date(2027, 1, 1), canonical=False),
+    ]
+    assert near_duplicates(chunks) == {"a#0": "b#0", "c#0": "b#0", "d#0": "b#0"}
+
+
+_WORDS = st.lists(st.sampled_from("red green blue white black grey".split()), max_size=30)
+
+
+@given(st.lists(_WORDS.map(" ".join), max_size=8), st.randoms())
+def test_every_repeat_names_a_canonical_passage_and_order_changes_nothing(texts, random) -> None:
+    chunks = [chunk(f"d{number}", text) for number, text in enumerate(texts)]
+    found = near_duplicates(chunks)
+    assert not set(found) & set(found.values())
+    shuffled = list(chunks)
+    random.shuffle(shuffled)
+    assert near_duplicates(shuffled) == found
+
+
+def shingles(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return {tuple(words[at : at + 5]) for at in range(len(words) - 4)}
+
+
+@given(st.lists(_WORDS.map(" ".join), min_size=2, max_size=8))
+def test_exactly_the_passages_alike_are_found(texts: list[str]) -> None:
+    """Held against all pairs, compared one by one: the prefix filter loses none."""
+    chunks = [chunk(f"d{number}", text) for number, text in enumerate(texts)]
+    found = near_duplicates(chunks)
+    for a, b in combinations(chunks, 2):
+        first, second = shingles(a.text), shingles(b.text)
+        long = min(len(a.text.split()), len(b.text.split())) >= MIN_WORDS
+        words = sorted([set(a.text.split()), set(b.text.split())], key=len)
+        alike = long and words[0] <= words[1]
+        alike = alike and len(first & second) >= THRESHOLD * len(first | second)
+        if alike:
+            assert a.id in found or b.id in found
+        if found.get(b.id) == a.id or found.get(a.id) == b.id:
+            assert alike
+
+
+# --- among hits -----------------------------------------------------------------------------------
+
+
+def hits(*chunks: Chunk) -> list[Hit]:
+    return [Hit(item, fused=1 / rank) for rank, item in enumerate(chunks, start=1)]
+
+
+def test_a_repeat_is_dropped_and_says_for_which() -> None:
+    first, second = collapse(hits(chunk("a", LONG), chunk("b", LONG)))
+    assert (first.chunk.id, first.dropped) == ("a#0", "")
+    assert (second.chunk.id, second.dropped) == ("b#0", "the same passage as a#0")
+    assert second.fused == 0.5
+
+
+def test_the_canonical_passage_takes_the_place_of_the_best_of_its_kind() -> None:
+    other = chunk(
+        "other", "Something else that has quite enough words to be compared with the rest."
+    )
+    ranked = hits(chunk("b", LONG), other, chunk("a", LONG))
+    kept = collapse(ranked)
+    assert [hit.chunk.id for hit in kept] == ["a#0", "b#0", "other#0"]
+    assert [hit.fused for hit in kept] == [1 / 3, 1, 1 / 2]  # scores stay with their passages
+    assert ranked == hits(chunk("b", LONG), other, chunk("a", LONG))
+
+
+def test_no_passage_gives_way_to_one_that_is_not_shown() -> None:
+    below, kept = hits(chunk("a", LONG), chunk("b", LONG))
+    below = replace(below, dropped="cosine below 0.50")
+    assert collapse([below, kept]) == [below, kept]
+
+
+@given(st.lists(st.tuples(_WORDS.map(" ".join), st.booleans()), max_size=8))
+def test_collapsing_loses_no_hit_and_never_a_whole_group(rows) -> None:
+    given_hits = [
+        Hit(chunk(f"d{number}", text), dropped="for a reason" if dropped else "")
+        for number, (text, dropped) in enumerate(rows)
+    ]
+    result = collapse(given_hits)
+    assert sorted(hit.chunk.id for hit in result) == sorted(h.chunk.id for h in given_hits)
+    kept = {hit.chunk.id for hit in result if not hit.dropped}
+    for hit in result:
+        if hit.dropped.startswith("the same passage as "):
+            assert hit.dropped.removeprefix("the same passage as ") in kept
+
+
+# --- on real texts, and in time -------------------------------------------------------------------
+
+
+def chunks_of(root: Path, rules: Rules) -> list[Chunk]:
+    chunker = MarkdownChunker()
+    return [
+        item for document in read_tree(root, rules).documents for item in chunker.chunk(document)
+    ]
+
+
+def test_in_the_knowledge_corpus_the_copy_is_found_and_no_planted_trap_is_taken() -> None:
+    found = near_duplicates(chunks_of(CHECKOUT / "corpus/knowledge", Rules()))
+    copy = "reseller-programme-portal-copy"
+    assert found == {f"{copy}#{part}": f"reseller-programme#{part}" for part in range(6)}
+
+
+@pytest.mark.real_data
+def test_in_real_trees_only_passages_that_say_the_same_are(real_data: Path) -> None:
+    plain = Rules(plain=Plain("ACME/readers"))
+    book = chunks_of(real_data / "markdown/rust-book-en", plain)
+    guides = chunks_of(real_data / "markdown/etalab-guides-fr", plain)
+    assert len(book) > 1000
+    assert near_duplicates(book) == {}
+    found = near_duplicates(guides)
+    assert len(found) == 9  # definitions that two glossaries share, and a paragraph of three guides
+    assert found["pseudonymisation/4-lexique#8"] == "annotation/5-lexique#9"
+
+
+def test_three_thousand_passages_take_about_a_second() -> None:
+    """A bound with much air: without an index, four million pairs would take minutes."""
+    words = [f"word{number}" for number in range(2000)]
+    opening = " ".join(words[:60])  # what every page of a site repeats
+    chunks = [
+        chunk(
+            f"d{n:04}", opening + " " + " ".join(words[(7 * n + k * k) % 2000] for k in range(150))
+        )
+        for n in range(3000)
+    ]
+    start = time.perf_counter()
+    found = near_duplicates(chunks)
+    assert time.perf_counter() - start < 15
+    assert len(found) == 1000  # the texts repeat after 2,000
+
+
+def test_a_word_of_200_000_letters_is_compared_in_no_time() -> None:
+    text = LONG + " " + "x" * 200_000
+    start = time.perf_counter()
+    assert pair(text, text + "!") == {"b#0": "a#0"}
+    assert time.perf_counter() - start < 10
