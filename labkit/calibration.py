@@ -38,6 +38,7 @@ class Observation:
 
     Answerable: of the nearest chunk that holds the quotation. Otherwise: of the nearest chunk that
     shares a word, that is, the one that a lower threshold would let through. None: no such chunk.
+    A policy that decides about the question as a whole says so itself, as `support`.
     """
 
     question: Question
@@ -95,10 +96,12 @@ def _passing(observations: Sequence[Observation], answerable: bool, threshold: f
 
 def observe(question: Question, search: Search, viewer: Any) -> Observation:
     """Measure one question; `search` should have no threshold of its own (-1)."""
-    ranked = search.retrieve(question.question, viewer, question.as_of).ranked
+    found = search.retrieve(question.question, viewer, question.as_of)
+    if found.ranked and "support" in found.detail:
+        return Observation(question, float(found.detail["support"]))
     cosines = [
         hit.cosine
-        for hit in ranked
+        for hit in found.ranked
         if hit.cosine is not None
         and hit.lexical_rank is not None
         and (question.quotation is None or question.quotation in hit.chunk.text)

@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from datetime import date
 
 from labkit.admission import admit
+from labkit.ranking.hybrid import (
+    CANDIDATES,
+    hybrid_refusal,
+    rank_hybrid,
+    reachable_score,
+    support,
+)
 from labkit.ranking.policy import MAX_HITS, rank_strict, strict_refusal
-from labkit.text import codes, fold
+from labkit.text import codes, fold, terms
 from labkit.types import (
     Eligible,
     Embedder,
@@ -21,12 +28,12 @@ from labkit.types import (
     Viewer,
 )
 
-ALL = 2**31 - 1  # the strict policy ranks every eligible chunk
+ALL = 2**31 - 1  # both policies look at every eligible chunk by meaning
 
 
 @dataclass(frozen=True)
-class StrictSearch:
-    """Dense search over all eligible chunks, ranked by the strict policy: `labkit.types.Search`.
+class _Search:
+    """What both policies need: an index, its embedder, and what the viewer may see.
 
     `threshold` is a cosine of this embedder's vector space; another model needs another one.
     """
@@ -36,20 +43,6 @@ class StrictSearch:
     threshold: float
     k: int = MAX_HITS
     admission: Callable[[Viewer, date], Eligible] = admit
-
-    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
-        eligible = self.admission(viewer, as_of)
-        ranked = rank_strict(question, self.dense(question, eligible), self.threshold, self.k)
-        refusal = self._unknown_product(question, eligible) if ranked else None
-        if refusal is None and all(hit.dropped for hit in ranked):
-            refusal = strict_refusal(ranked, self.threshold)
-        return Retrieval(
-            question,
-            eligible,
-            tuple(ranked),
-            refusal,
-            {"policy": "strict", "threshold": self.threshold, "k": self.k},
-        )
 
     def dense(self, question: str, eligible: Eligible) -> list[Hit]:
         """Every eligible chunk by cosine, before threshold and fusion: for diagnosis too.
@@ -69,3 +62,59 @@ class StrictSearch:
             if not self.store.lexical([fold(code)], 1, eligible):
                 return Refused(Reason.UNKNOWN_PRODUCT, f"No document or product fact knows {code}.")
         return None
+
+
+@dataclass(frozen=True)
+class StrictSearch(_Search):
+    """Dense search over all eligible chunks, ranked by the strict policy: `labkit.types.Search`."""
+
+    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
+        """As `Search.retrieve`."""
+        eligible = self.admission(viewer, as_of)
+        ranked = rank_strict(question, self.dense(question, eligible), self.threshold, self.k)
+        refusal = self._unknown_product(question, eligible) if ranked else None
+        if refusal is None and all(hit.dropped for hit in ranked):
+            refusal = strict_refusal(ranked, self.threshold)
+        detail = {"policy": "strict", "threshold": self.threshold, "k": self.k}
+        return Retrieval(question, eligible, tuple(ranked), refusal, detail)
+
+
+@dataclass(frozen=True)
+class HybridSearch(_Search):
+    """The best by meaning and the best by words, fused: `labkit.types.Search`.
+
+    `weight`, from 0 to 1, is the part that the meaning has; it belongs to the model, as the
+    threshold does. `candidates` passages are taken from each side.
+    """
+
+    weight: float = 0.5
+    candidates: int = CANDIDATES
+
+    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
+        """As `Search.retrieve`; `ranked` holds the candidates."""
+        eligible = self.admission(viewer, as_of)
+        dense, words = self.dense(question, eligible), terms(question)
+        reachable = reachable_score(words, len(dense), lambda term: self._best(term, eligible))
+        ranked = rank_hybrid(
+            dense,
+            self.store.lexical(words, self.candidates, eligible),
+            reachable,
+            self.threshold,
+            self.weight,
+            self.k,
+            self.candidates,
+        )
+        refusal = self._unknown_product(question, eligible) if ranked else None
+        if refusal is None and all(hit.dropped for hit in ranked):
+            refusal = hybrid_refusal(ranked, reachable, self.threshold)
+        detail = {
+            "policy": "hybrid",
+            "threshold": self.threshold,
+            "k": self.k,
+            "weight": self.weight,
+            "support": support(ranked, reachable),
+        }
+        return Retrieval(question, eligible, tuple(ranked), refusal, detail)
+
+    def _best(self, term: str, eligible: Eligible) -> list[Hit]:
+        return self.store.lexical([term], 1, eligible)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +77,24 @@ def test_at_most_three_are_kept_and_the_fourth_says_why_not():
     assert kept(ranked) == ["a", "b", "c"]  # all tie: by id
     assert [hit.dropped for hit in ranked[3:]] == ["beyond the best 3"] * 2
     assert kept(rank_strict("csv", hits(*rows), threshold=0.5, k=1)) == ["a"]
+
+
+def test_passages_that_say_the_same_take_one_place_and_the_newest_has_it():
+    text = "Every reading of the last hour is kept for three days on the gateway itself, then sent."
+    same = [
+        Hit(chunk(name, text, valid_from=day), cosine=score)
+        for name, score, day in (("old", 0.9, date(2025, 1, 1)), ("new", 0.8, date(2026, 5, 1)))
+    ]
+    ranked = rank_strict("reading", [*same, *hits(("z", 0.7, "A reading."))], 0.5, k=2)
+    assert kept(ranked) == ["new", "z"]
+    assert [hit.dropped for hit in ranked if hit.dropped] == ["the same passage as new#0"]
+
+
+def test_a_passage_too_far_is_no_reason_to_drop_the_one_that_repeats_it():
+    text = "Every reading of the last hour is kept for three days on the gateway itself, then sent."
+    near = Hit(chunk("near", text, valid_from=date(2025, 1, 1)), cosine=0.9)
+    far = Hit(chunk("far", text, valid_from=date(2026, 5, 1)), cosine=0.1)
+    assert kept(rank_strict("reading", [near, far], threshold=0.5)) == ["near"]
 
 
 def test_a_cosine_at_the_threshold_passes():

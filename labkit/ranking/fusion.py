@@ -1,13 +1,14 @@
-"""Reciprocal rank fusion: one ranking from several, without comparing their scores.
+"""Fusion: one ranking from several, by ranks or by scores.
 
-Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank
-learning methods" (SIGIR 2009).
+By ranks: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual
+rank learning methods" (SIGIR 2009). By scores: Bruch, Gai and Ingber, "An Analysis of Fusion
+Functions for Hybrid Retrieval" (ACM TOIS 42, 2023).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum, inf
 
 K = 60  # the paper's constant: how flat the gain of the first ranks is
@@ -40,5 +41,35 @@ def reciprocal_rank_fusion(
     for weight, ranking in zip(weights, rankings, strict=True):
         for rank, name in enumerate(dict.fromkeys(ranking), start=1):
             shares[name].append(weight / (k + rank))
+    return _added_up(shares)
+
+
+def score_fusion(
+    lists: Sequence[Mapping[str, float]], weights: Sequence[float]
+) -> list[tuple[str, float]]:
+    """Fuse scores by id into (id, Σ weight · score) pairs by (-sum, id).
+
+    The scores of all lists have to mean the same, as shares from 0 to 1 do; weights that add up to
+    1 then give a share again. A list that lacks an id adds 0 for it.
+
+    Raises ValueError for a weight or a score that is below 0 or not finite, or not one weight a
+    list.
+
+    >>> score_fusion([{"a": 1.0, "b": 0.5}, {"b": 0.8}], [0.5, 0.5])
+    [('b', 0.65), ('a', 0.5)]
+    """
+    if len(weights) != len(lists):
+        raise ValueError(f"{len(weights)} weights for {len(lists)} lists.")
+    for number in (*weights, *(score for scores in lists for score in scores.values())):
+        if not 0 <= number < inf:
+            raise ValueError(f"a weight or score is {number}; it must be finite and not below 0.")
+    shares: defaultdict[str, list[float]] = defaultdict(list)
+    for weight, scores in zip(weights, lists, strict=True):
+        for name, score in scores.items():
+            shares[name].append(weight * score)
+    return _added_up(shares)
+
+
+def _added_up(shares: Mapping[str, Sequence[float]]) -> list[tuple[str, float]]:
     scores = [(name, fsum(parts)) for name, parts in shares.items()]
     return sorted(scores, key=lambda pair: (-pair[1], pair[0]))

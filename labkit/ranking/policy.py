@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from labkit.ranking.fusion import reciprocal_rank_fusion
+from labkit.ranking.near_duplicates import collapse
 from labkit.text import significant_terms
 from labkit.types import Hit, Reason, Refused
 
@@ -24,7 +25,8 @@ def rank_strict(
 
     `dense` holds every eligible chunk with its `cosine`, best first. The lexical rank counts the
     distinct significant terms that the question shares with title and text; a chunk that shares
-    none has no lexical rank. The result is in order of the fused score, ties by id.
+    none has no lexical rank. The result is in order of the fused score, ties by id; of passages
+    that say the same, the canonical one takes the place of the best.
     """
     asked = significant_terms(question)
     shared = {hit.chunk.id: _shared(asked, hit) for hit in dense}
@@ -44,22 +46,38 @@ def rank_strict(
         )
         for name, score in fused
     ]
-    return _keep(ranked, threshold, k)
+    return keep_first(collapse([_judged(hit, threshold) for hit in ranked]), k)
+
+
+def keep_first(hits: Sequence[Hit], k: int) -> list[Hit]:
+    """Keep the first k of the hits that nothing has dropped so far; the others say why not."""
+    kept = 0
+    marked: list[Hit] = []
+    for hit in hits:
+        kept += not hit.dropped
+        late = not hit.dropped and kept > k
+        marked.append(replace(hit, dropped=f"beyond the best {k}") if late else hit)
+    return marked
+
+
+def nearest(hits: Sequence[Hit]) -> float:
+    """The highest cosine among these hits; -1, the lowest there is, without any."""
+    return max(map(_cosine, hits), default=-1.0)
 
 
 def strict_refusal(ranked: Sequence[Hit], threshold: float) -> Refused:
     """Why the strict policy kept nothing of these hits."""
     if not ranked:
         return Refused(Reason.NOTHING_ELIGIBLE, "No document may answer this viewer on this day.")
-    nearest = max(map(_cosine, ranked))
     if all(hit.lexical_rank is None for hit in ranked):
         return Refused(
             Reason.NO_LEXICAL_SUPPORT, "No passage shares a significant word with the question."
         )
-    if nearest < threshold:
+    cosine = nearest(ranked)
+    if cosine < threshold:
         return Refused(
             Reason.BELOW_THRESHOLD,
-            f"The nearest passage has cosine {nearest:.2f}; at least {threshold:.2f} is needed.",
+            f"The nearest passage has cosine {cosine:.2f}; at least {threshold:.2f} is needed.",
         )
     return Refused(
         Reason.NO_LEXICAL_SUPPORT,
@@ -81,17 +99,10 @@ def _passage_terms(passage: str) -> frozenset[str]:
     return significant_terms(passage)
 
 
-def _keep(ranked: Sequence[Hit], threshold: float, k: int) -> list[Hit]:
-    """Mark each hit with why it is dropped; the first k others are kept."""
-    marked: list[Hit] = []
-    kept = 0
-    for hit in ranked:
-        if hit.lexical_rank is None:
-            dropped = "shares no significant word with the question"
-        elif _cosine(hit) < threshold:
-            dropped = f"cosine below {threshold:.2f}"
-        else:
-            kept += 1
-            dropped = "" if kept <= k else f"beyond the best {k}"
-        marked.append(replace(hit, dropped=dropped))
-    return marked
+def _judged(hit: Hit, threshold: float) -> Hit:
+    """The hit, dropped if it shares no word or is too far in meaning."""
+    if hit.lexical_rank is None:
+        return replace(hit, dropped="shares no significant word with the question")
+    if _cosine(hit) < threshold:
+        return replace(hit, dropped=f"cosine below {threshold:.2f}")
+    return hit

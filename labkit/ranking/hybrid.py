@@ -1,0 +1,147 @@
+"""The hybrid policy: near in meaning or in words, fused by scores that mean the same.
+
+Two scores stand beside each other only when both are shares from 0 to 1:
+
+- **Meaning.** A model places texts of one language near one another, whatever they say: for a
+  French question every French passage starts ahead. So a cosine counts from the mean cosine of the
+  eligible passages of its language. Of the candidates the best is then worth 1 and the last 0: as
+  much as one that is no candidate at all.
+- **Words.** A BM25 score is divided by what the question's words could reach together. A passage
+  that shares one weak word with a long question is then worth little, even where no other shares
+  more; divided by the best score found, it would be worth 1.
+
+Sources: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (ACM TOIS 42,
+2023), for scores against ranks and for theoretical bounds; Yang et al., "A Simple and Effective
+Method to Eliminate the Self Language Bias in Multilingual Representations" (EMNLP 2021), for what a
+language alone does to a vector. What this gains, and how the weights were chosen, stands in
+docs/evaluation.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import fsum, log
+
+from labkit.ranking.fusion import score_fusion
+from labkit.ranking.near_duplicates import collapse
+from labkit.ranking.policy import MAX_HITS, keep_first, nearest
+from labkit.types import Hit, Reason, Refused
+
+CANDIDATES = 100  # passages taken from each side
+WORDS_ENOUGH = 0.25  # this share of what the words could reach is support without a near meaning
+_UNSUPPORTED = "nothing found is near enough, in meaning or in words"
+
+
+def rank_hybrid(
+    dense: Sequence[Hit],
+    lexical: Sequence[Hit],
+    reachable: float,
+    threshold: float,
+    weight: float,
+    k: int = MAX_HITS,
+    candidates: int = CANDIDATES,
+) -> list[Hit]:
+    """Fuse the best passages by meaning and by words; kept hits have an empty `dropped`.
+
+    `dense` holds every eligible passage with its cosine; the `candidates` that stand highest above
+    the mean of their language are taken. `lexical` holds the best by BM25, and `reachable` is what
+    the question's words could reach (`reachable_score`). `weight`, from 0 to 1, is the part of the
+    meaning, 1 - `weight` that of the words.
+
+    The result is in order of the fused share, ties by id; `dense_rank` and `lexical_rank` are the
+    places among the candidates, None where a passage is not among them. The threshold decides for
+    the whole question (`support`): a passage that answers is often not the nearest one.
+    """
+    meaning = _meaning(dense, candidates)
+    words = {hit.chunk.id: _share(hit, reachable) for hit in lexical[:candidates]}
+    hits = _merged(dense, lexical[:candidates], list(meaning))
+    fused = score_fusion([meaning, words], [weight, 1 - weight])
+    ranked = [replace(hits[name], fused=score) for name, score in fused]
+    if support(ranked, reachable) < threshold:
+        return [replace(hit, dropped=_UNSUPPORTED) for hit in ranked]
+    return keep_first(collapse(ranked), k)
+
+
+def support(hits: Sequence[Hit], reachable: float) -> float:
+    """The cosine that decides about a question: of the nearest hit, or 1 if words are enough.
+
+    One of the two has to do: a question in another language than its answer shares no word with it,
+    and a question that is a part number has hardly any meaning.
+    """
+    return 1.0 if _best_share(hits, reachable) >= WORDS_ENOUGH else nearest(hits)
+
+
+def reachable_score(
+    terms: Sequence[str], passages: int, search: Callable[[str], Sequence[Hit]]
+) -> float:
+    """What the BM25 scores of these terms could add up to: no passage scores more.
+
+    Each distinct term counts with the best score that it has alone in any passage; `search` gives
+    the hits for one term, best first. One that none of the `passages` holds counts as the rarest
+    there could be: words that nothing knows are a reason for doubt.
+    """
+    unknown = log(2 * passages + 2)  # the inverse document frequency of a word in no passage
+    best = [next((h.lexical_score or 0.0 for h in search(t)), unknown) for t in sorted(set(terms))]
+    return fsum(best)
+
+
+def hybrid_refusal(ranked: Sequence[Hit], reachable: float, threshold: float) -> Refused:
+    """Why the hybrid policy kept nothing of these hits."""
+    if not ranked:
+        return Refused(Reason.NOTHING_ELIGIBLE, "No document may answer this viewer on this day.")
+    share = _best_share(ranked, reachable)
+    return Refused(
+        Reason.BELOW_THRESHOLD,
+        f"The nearest passage has cosine {nearest(ranked):.2f}; at least {threshold:.2f} is "
+        f"needed, or {WORDS_ENOUGH:.0%} of the weight of the question's words, of which the best "
+        f"passage holds {share:.0%}.",
+    )
+
+
+def _meaning(dense: Sequence[Hit], candidates: int) -> dict[str, float]:
+    """The best candidates by their share from 0 to 1, best first."""
+    above = _above_own_language(dense)
+    best = sorted(above, key=lambda name: (-above[name], name))[: max(candidates, 0)]
+    if not best:
+        return {}
+    high, low = above[best[0]], above[best[-1]]
+    return {name: (above[name] - low) / (high - low) if high > low else 1.0 for name in best}
+
+
+def _above_own_language(dense: Sequence[Hit]) -> dict[str, float]:
+    """Each passage's cosine above the mean of the passages in its language."""
+    cosines: defaultdict[str, list[float]] = defaultdict(list)
+    for hit in dense:
+        cosines[hit.chunk.meta.language].append(hit.cosine or 0.0)
+    means = {language: fsum(found) / len(found) for language, found in cosines.items()}
+    return {hit.chunk.id: (hit.cosine or 0.0) - means[hit.chunk.meta.language] for hit in dense}
+
+
+def _merged(
+    dense: Sequence[Hit], lexical: Sequence[Hit], by_meaning: Sequence[str]
+) -> dict[str, Hit]:
+    """One hit a candidate, with all that both sides say of it."""
+    known = {hit.chunk.id: hit for hit in dense}
+    worded = {hit.chunk.id: (place, hit) for place, hit in enumerate(lexical, start=1)}
+    places = {name: place for place, name in enumerate(by_meaning, start=1)}
+    hits: dict[str, Hit] = {}
+    for name in places.keys() | worded.keys():
+        place, word = worded.get(name, (None, None))
+        hits[name] = replace(
+            known.get(name) or worded[name][1],
+            dense_rank=places.get(name),
+            lexical_score=word.lexical_score if word else None,
+            lexical_rank=place,
+        )
+    return hits
+
+
+def _share(hit: Hit, reachable: float) -> float:
+    """A BM25 score as a share of what could be reached. Rounding may lift it above 1."""
+    return min(1.0, (hit.lexical_score or 0.0) / reachable) if reachable > 0 else 0.0
+
+
+def _best_share(hits: Sequence[Hit], reachable: float) -> float:
+    return max((_share(hit, reachable) for hit in hits), default=0.0)
