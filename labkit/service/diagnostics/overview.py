@@ -1,0 +1,96 @@
+"""What the index holds, as the first page shows it: each part by itself, or why it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, TypeVar
+
+from labkit.admission import is_eligible
+from labkit.assembly import Lab
+from labkit.service.diagnostics.clean import Cleaner, cleaner_for, last_name
+from labkit.service.diagnostics.desk import embedder_of, index_of, store_of
+from labkit.service.diagnostics.problems import Problem, attempt
+from labkit.types import Eligible, Health, IndexStats, IngestRun, Manifest
+
+RUNS = 20
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The index as it stands. `sound` is True when every row is as it was written."""
+
+    stats: IndexStats | Problem
+    manifest: Manifest | Problem
+    sound: bool | Problem
+    last_run: IngestRun | Problem | None
+
+    @property
+    def problem(self) -> Problem | None:
+        """What is wrong with the index: the first of its parts that cannot be shown."""
+        parts = (self.stats, self.manifest, self.sound, self.last_run)
+        return next((part for part in parts if isinstance(part, Problem)), None)
+
+
+def overview(lab: Lab) -> Overview:
+    """Everything about the index; a part that fails keeps none of the others away."""
+    clean = cleaner_for(lab.settings)
+
+    def part(work: Callable[[], _Value]) -> _Value | Problem:
+        return attempt(work, clean)
+
+    return Overview(
+        stats=part(lambda: index_of(lab).stats()),
+        manifest=part(lambda: _manifest(lab, clean)),
+        sound=part(lambda: _sound(lab)),
+        last_run=part(lambda: _last_run(lab, clean)),
+    )
+
+
+def runs(lab: Lab) -> list[IngestRun]:
+    """The last runs as a page may show them, newest first."""
+    clean = cleaner_for(lab.settings)
+    return [clean.run(run) for run in store_of(lab).runs(RUNS)]
+
+
+def health(lab: Lab) -> Health:
+    """Whether the embedder can work now, and what it says of itself, without paths."""
+    clean = cleaner_for(lab.settings)
+    if not lab.settings.embedding.service_url:
+        attempt(lambda: embedder_of(lab), clean)  # loaded at most once, whoever asks first
+    found = lab.health()
+    said: dict[str, Any] = {name: found.detail.get(name) for name in ("memory_bytes", "window")}
+    said = {name: value for name, value in said.items() if isinstance(value, int)}
+    said["model"] = shown_model(str(found.detail.get("model") or ""))
+    return Health(found.ok, clean(found.message), said)
+
+
+def shown_model(model: str) -> str:
+    """A model's name: an id as it is, of a folder its last name.
+
+    >>> shown_model("intfloat/multilingual-e5-base"), shown_model("/srv/models/mine")
+    ('intfloat/multilingual-e5-base', 'mine')
+    """
+    is_id = model.count("/") == 1 and not model.startswith(("/", "~", "."))
+    return model if is_id else last_name(model)
+
+
+def _manifest(lab: Lab, clean: Cleaner) -> Manifest:
+    """The manifest, its model by name and its endpoint without a user."""
+    made = index_of(lab).manifest()
+    of = made.embedder
+    shown = replace(of, model=shown_model(of.model), endpoint=clean(of.endpoint))
+    return replace(made, embedder=shown)
+
+
+def _sound(lab: Lab) -> bool:
+    """Have the store read and check all its rows, once for each generation of the index."""
+    nobody = Eligible(frozenset(), date.min, is_eligible)
+    return index_of(lab).lexical(["check"], 1, nobody) == []
+
+
+def _last_run(lab: Lab, clean: Cleaner) -> IngestRun | None:
+    run = store_of(lab).last_run()
+    return None if run is None else clean.run(run)
