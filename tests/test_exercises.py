@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,16 +14,21 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
+from labkit.chunking.outline import OPENS_A_SECTION
+from labkit.chunking.structure import scan
 from labkit.classroom import checking
 from labkit.classroom.checking import Outcome, Ran, check_function, run_reference
 from labkit.classroom.exercise import NOT_YET, Arguments, Exercise, Function, Mistake
 from labkit.classroom.exercises import ALL, exercise_named
 from labkit.classroom.inside.plain import same, to_plain
+from labkit.classroom.release import CHECKOUT, TOPICS
+from labkit.text import normalise
 
 PROMISED = """
     normalise_text parse_front_matter fingerprint chunk_text chunk_offsets cosine top_k
     encode_vector decode_vector manifest_differences replace_index significant_terms bm25_scores
     reciprocal_rank_fusion rank_hits eligible build_prompt check_evidence
+    split_sections keep_tables_whole plan_changes embed_with_service
 """.split()
 
 EXERCISES = list(ALL.values())
@@ -219,7 +225,7 @@ def test_each_stage_has_core_exercises_and_one_transfer_task() -> None:
     stages = {exercise.stage for exercise in EXERCISES}
     core = Counter(exercise.stage for exercise in EXERCISES if exercise.core)
     transfer = Counter(exercise.stage for exercise in EXERCISES if exercise.transfer)
-    assert stages >= set(range(1, 8))
+    assert stages == set(TOPICS)
     assert all(1 <= core[stage] <= 2 for stage in stages)
     assert all(transfer[stage] == 1 for stage in stages)
     assert not any(exercise.core and exercise.transfer for exercise in EXERCISES)
@@ -273,3 +279,73 @@ def test_the_summary_counts(exercise: Exercise) -> None:
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(KeyError, match="chunk_text"):
         exercise_named("chunk_texts")
+
+
+# --- against labkit's own reading of Markdown ----------------------------------------------------
+
+
+def bodies() -> Iterator[tuple[str, str]]:
+    """(name, body) of each Markdown file of the corpus that can be read."""
+    for path in sorted((CHECKOUT / "corpus").rglob("*.md")):
+        try:
+            text = normalise(path.read_text("utf-8"))
+        except UnicodeDecodeError:
+            continue
+        if "/corpus/README" not in path.as_posix():
+            yield path.stem, text[text.find("\n---\n", 3) + 5 :] if text[:4] == "---\n" else text
+
+
+def test_sections_begin_where_labkits_do() -> None:
+    """The exercise knows headings with # alone, as nearly every document does."""
+    others = []
+    for name, body in bodies():
+        found = ALL["split_sections"].reference(body)
+        assert "".join(body[item["start"] : item["end"]] for item in found) == body
+        mine = [(item["start"], item["level"], item["title"]) for item in found if item["level"]]
+        theirs = [(b.start, b.level, b.title) for b in scan(body) if 0 < b.level <= OPENS_A_SECTION]
+        others += [name] if mine != theirs else []
+    assert others == ["module-io-8"]  # whose headings are underlined
+
+
+def test_tables_are_the_tables_that_labkit_sees() -> None:
+    whole = cut = 0
+    for _, body in bodies():
+        text = re.sub(r"\n{3,}", "\n\n", body.strip())
+        tables = [text[b.start : b.end].strip() for b in scan(text) if b.kind == "table"]
+        pieces = ALL["keep_tables_whole"].reference(text, 600)
+        assert all(len(piece) <= 600 or flag for piece, flag in pieces)
+        for table in tables:
+            whole += any(table in piece for piece, _ in pieces)
+            cut += not any(table in piece for piece, _ in pieces)
+    assert cut == 0
+    assert whole > 50
+
+
+# --- the service of embed_with_service -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "returned", "raised", "requests"),
+    [
+        ((["a", "bb", "c"], 2, 1, []), [[1.0, 0.0], [2.0, 2.0], [1.0, 2.0]], "", ["a bb", "c"]),
+        ((["a", "bb"], 1, 2, [503, 200, 0]), [[1.0, 0.0], [2.0, 2.0]], "", ["a", "a", "bb", "bb"]),
+        ((["a", "bb"], 1, 2, [0, 500]), None, "ConnectionError", ["a", "a"]),
+        ((["a", "bb"], 1, 9, [200, 413]), None, "ValueError", ["a", "bb"]),
+        (([], 1, 9, [503]), [], "", []),
+    ],
+)
+def test_what_a_service_makes_of_the_reference(
+    arguments: Arguments, returned: object, raised: str, requests: list[str]
+) -> None:
+    ran = run_reference(ALL["embed_with_service"], arguments)
+    asked = [batch.split() for batch in requests]
+    assert ran.value == {"returned": returned, "raised": raised, "requests": asked}
+
+
+def test_a_service_refuses_what_it_does_not_take() -> None:
+    for batch in ([], ["a", "b", "c"]):
+        exercise = replace(
+            ALL["embed_with_service"],
+            reference=lambda texts, post, size, tries, batch=batch: post(batch)["status"],
+        )
+        assert run_reference(exercise, (["a"], 2, 1, [])).value["returned"] == 422

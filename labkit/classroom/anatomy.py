@@ -14,7 +14,7 @@ from typing import Any
 
 from labkit.classroom.exercises import ALL, of_stage
 from labkit.classroom.glossary import Term
-from labkit.classroom.notebook import Notebook, clean, read
+from labkit.classroom.notebook import Notebook, clean, lesson_number, read
 from labkit.classroom.quizzes import QUIZZES
 
 HEADER = ("You will build", "Level", "Minutes", "Before", "Needs")
@@ -40,7 +40,7 @@ _MACHINE_PATH = re.compile(r"(?:/home/|/root/|/Users/|/tmp/|[A-Z]:\\\\Users)")
 def faults(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
     """Everything that is wrong with a lesson, a sentence each; none for a good one."""
     notebook = read(path)
-    lesson = int(path.name[:2])
+    lesson = lesson_number(path)
     gates = (
         _header(notebook),
         _sections(notebook),
@@ -76,7 +76,7 @@ def declared_minutes(notebook: Notebook) -> int | None:
 
 def _header(notebook: Notebook) -> Iterator[str]:
     first = notebook.cells[0].source if notebook.cells else ""
-    if not re.match(r"# \d\d · \S", first):
+    if not re.match(r"# \d\d[a-z]? · \S", first):
         yield "The first cell must start with '# NN · Title', so that lessons can be told apart."
     for name in HEADER:
         if f"**{name}**" not in first:

@@ -110,7 +110,7 @@ def release(
 
 
 def new_lesson(
-    number: Annotated[int, typer.Argument(min=0, max=99, help="The lesson's number.")],
+    number: Annotated[str, typer.Argument(help="The lesson's number, such as 9 or 11b.")],
     title: Annotated[str, typer.Argument(help="Its title, in quotes.")],
 ) -> None:
     """Start a lesson from the template; `check-lesson` then says what is missing."""
@@ -118,15 +118,18 @@ def new_lesson(
     from labkit.classroom.template import lesson_template
 
     slug = re.sub(r"[^a-z0-9]+", "_", fold(title)).strip("_")
-    path = NOTEBOOKS / f"{number:02d}_{slug}.ipynb"
+    found = re.fullmatch(r"(\d{1,2})([a-z]?)", number)
+    if not found:
+        raise LabError(f"{number!r} is no lesson's number: give 0 to 99, perhaps with a letter.")
+    label = number.zfill(2 + len(found[2]))
+    path = NOTEBOOKS / f"{label}_{slug}.ipynb"
     if not slug:
         raise LabError(f"The title {title!r} holds no letter that could name a file.")
-    if any(NOTEBOOKS.glob(f"{number:02d}_*.ipynb")):
-        raise LabError(f"There is a lesson {number:02d} already.")
-    notebook.write(lesson_template(number, title), path)
+    if any(NOTEBOOKS.glob(f"{label}_*.ipynb")):
+        raise LabError(f"There is a lesson {label} already.")
+    notebook.write(lesson_template(int(found[1]), title, found[2]), path)
     typer.echo(
-        f"Wrote {path.name}. Write it (docs/authoring.md says how), then: "
-        f"labkit run-lesson {number:02d}"
+        f"Wrote {path.name}. Write it (docs/authoring.md says how), then: labkit run-lesson {label}"
     )
 
 

@@ -7,6 +7,7 @@ The same source always gives the same bytes: no clock, no name, no version is wr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -132,3 +133,14 @@ def _file(objects: Sequence[bytes]) -> bytes:
     table = b"xref\n0 %d\n0000000000 65535 f \n%s" % (total, rows)
     trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (total, len(out))
     return out + table + trailer
+
+
+def main() -> None:
+    """`python -m labkit.classroom.corpus_pdf SOURCES TARGET` makes the PDFs of a folder."""
+    sources, target = sys.argv[1:]
+    for pdf in make_pdfs(Path(sources), Path(target)):
+        print(pdf)
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROW = re.compile(
-    r"^\|\s*(?P<term>[^|]+?)\s*\|\s*(?P<lesson>\d\d)\s*\|\s*(?P<meaning>[^|]+?)\s*\|$"
+    r"^\|\s*(?P<term>[^|]+?)\s*\|\s*(?P<lesson>\d\d)[a-z]?\s*\|\s*(?P<meaning>[^|]+?)\s*\|$"
 )
 
 

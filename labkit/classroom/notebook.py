@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ Notebook: TypeAlias = Any
 """An nbformat NotebookNode, version 4."""
 
 CELL_SECONDS = 120
+LESSON = re.compile(r"(?P<number>\d\d)[a-z]?(?=_)")  # a letter where a lesson has several parts
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _KEPT = {"tags", "nbgrader", "jupyter", "deletable", "editable"}
 
@@ -28,6 +30,18 @@ def read(path: Path) -> Notebook:
         return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, nbformat.ValidationError) as error:
         raise LabError(f"{path.name} is no notebook that can be read: {error}.") from error
+
+
+def lesson_number(path: Path) -> int:
+    """The number that a lesson's file name begins with; LabError if there is none.
+
+    >>> lesson_number(Path("notebooks/11a_knowledge_base.ipynb"))
+    11
+    """
+    found = LESSON.match(path.name)
+    if not found:
+        raise LabError(f"{path.name} does not begin with a lesson's number, such as 02_ or 11a_.")
+    return int(found["number"])
 
 
 def write(notebook: Notebook, path: Path) -> None:

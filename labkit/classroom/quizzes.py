@@ -176,4 +176,24 @@ QUIZZES: dict[int, tuple[Question, Question, Question]] = {
             "Its letters are in the source. Against that, another defence is needed.",
         ),
     ),
+    11: (
+        Question(
+            "A table is longer than the model reads. What becomes of it?",
+            ("it is cut between two rows", "it is left out", "one chunk, with a flag"),
+            3,
+            "Half a table lacks the head that says what it means; the flag says what to expect.",
+        ),
+        Question(
+            "A document is gone from the folder. An incremental run that looks at what is there",
+            ("notices that", "leaves it in the index", "embeds everything again"),
+            2,
+            "What is gone is in no list of files; only a comparison with the index finds it.",
+        ),
+        Question(
+            "An embedding service answers 422. What should its client do?",
+            ("ask again, a few times", "leave that text out", "stop, and name the text"),
+            3,
+            "The text will be as wrong the next time; a text left out would never be found.",
+        ),
+    ),
 }

@@ -67,6 +67,13 @@ TOPICS: dict[int, tuple[str, str, str]] = {
         "The last stage trusts nobody, least of all a fluent model. You write the check that lets "
         "a quotation through only if it stands in the source, letter for letter.",
     ),
+    11: (
+        "knowledge_base",
+        "A knowledge base",
+        "A hundred documents that people edit every day are another matter than fifteen. You cut "
+        "them where their authors did, you find out what an index has to do again, and you ask a "
+        "service that may fail.",
+    ),
 }
 
 

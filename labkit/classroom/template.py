@@ -8,7 +8,7 @@ from labkit.classroom.exercises import of_stage
 from labkit.classroom.notebook import Notebook, new
 
 _HEADER = """\
-# {number:02d} · {title}
+# {number:02d}{letter} · {title}
 
 | | |
 |---|---|
@@ -32,9 +32,12 @@ _WHAT_FOR = {
 }
 
 
-def lesson_template(number: int, title: str) -> Notebook:
-    """A lesson that has every part and says what goes where."""
-    cells = [("markdown", _HEADER.format(number=number, title=title, before=max(0, number - 1)))]
+def lesson_template(number: int, title: str, letter: str = "") -> Notebook:
+    """A lesson that has every part and says what goes where; a letter where it is one of several
+    of its number."""
+    before = max(0, number - 1)
+    header = _HEADER.format(number=number, letter=letter, title=title, before=before)
+    cells = [("markdown", header)]
     cells += [("code", _imports()), ("code", f"quiz({number})")]
     for section in SECTIONS:
         cells.append(("markdown", f"## {section}\n\n({_WHAT_FOR[section]})"))

@@ -134,7 +134,7 @@ class BenchSearch:
     def _cut(self, document: Document) -> list[Chunk]:
         """The chunks of a document, by the learner's spans or labkit's."""
         body = document.text[document.body_start :]
-        size, overlap = self.lab.settings.chunk.size, self.lab.settings.chunk.overlap
+        size, overlap = self.lab.chunk_sizes("characters")
         if "chunk_offsets" in self.parts:
             spans = [tuple(span) for span in self.parts["chunk_offsets"](body, size, overlap)]
         elif "chunk_text" in self.parts:

@@ -11,9 +11,10 @@ from labkit.classroom.exercises import (
     stage05,
     stage06,
     stage07,
+    stage11,
 )
 
-_STAGES = (stage01, stage02, stage03, stage04, stage05, stage06, stage07)
+_STAGES = (stage01, stage02, stage03, stage04, stage05, stage06, stage07, stage11)
 
 ALL: dict[str, Exercise] = {
     exercise.id: exercise for module in _STAGES for exercise in module.EXERCISES

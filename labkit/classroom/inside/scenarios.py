@@ -167,3 +167,40 @@ def opened(function: Callable[..., Any], found: int, migrations: list[str]) -> d
             "tables": _seen(path, "SELECT name FROM sqlite_master WHERE sql > '' ORDER BY name"),
             "connection": _state(connection),
         }
+
+
+TIMED_OUT = 0  # in the place of a status: no reply in time
+
+
+def served(
+    function: Callable[..., Any], texts: list[str], size: int, tries: int, faults: list[int]
+) -> dict[str, Any]:
+    """An embedding service whose first requests end with these statuses, all later ones well."""
+    asked: list[list[str]] = []
+
+    def post(batch: Iterable[str]) -> dict[str, Any]:
+        asked.append(list(batch))
+        status = (faults[len(asked) - 1 :] or [200])[0]
+        if status == TIMED_OUT:
+            raise TimeoutError("no reply within 30 seconds")
+        if not asked[-1] or len(asked[-1]) > size:
+            status = 422
+        vectors = _rows(asked[-1], len(asked)) if status == 200 else []
+        return {"status": status, "vectors": vectors}
+
+    returned, raised = None, ""
+    try:
+        returned = function(texts, post, size, tries)
+    except (ValueError, ConnectionError) as error:
+        raised = "ValueError" if isinstance(error, ValueError) else "ConnectionError"
+    return {"returned": returned, "raised": raised, "requests": asked}
+
+
+def _rows(batch: list[str], turn: int) -> list[dict[str, Any]]:
+    """A vector for each text, with its index, and the items turned round by so many places."""
+    rows = [
+        {"index": index, "vector": [float(len(text)), float(sum(map(ord, text)) % 97)]}
+        for index, text in enumerate(batch)
+    ]
+    turn %= len(rows)
+    return rows[turn:] + rows[:turn]
