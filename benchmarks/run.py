@@ -15,9 +15,12 @@ from timing import Skipped, machine
 
 BENCHMARKS = {
     "top-k": "exact_top_k",
+    "store": "sqlite_vec_store",
     "chunker": "character_chunker",
+    "markdown": "markdown_chunker",
     "bm25": "bm25_query",
     "ask": "warm_answer",
+    "ingest": "ingestion",
     "import": "import_time",
     "grade": "grading_a_class",
 }

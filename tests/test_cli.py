@@ -34,7 +34,10 @@ from labkit.types import Hit, LabError, Reason, Refused, Retrieval, Viewer
 from scripted_server import Reply, Request, ScriptedServer, chat, embeddings, tool_call
 
 ANSWERED, REFUSED, USAGE, FAULT, INTERRUPTED = 0, 3, 2, 1, 130
-COMMANDS = ["rebuild", "plan", "answer", "search", "probe", "stats", "calibrate"]
+COMMANDS = [
+    *("rebuild", "ingest", "reindex", "plan"),
+    *("answer", "search", "probe", "stats", "calibrate", "eval"),
+]
 TODAY = ["--as-of", "2026-10-23"]
 CSV = "Where can I export CSV in Reporting?"
 FILES = ("index.sqlite", "index.vectors.sqlite")
@@ -502,13 +505,28 @@ def test_plan_names_documents_and_settings_that_differ(
 
 def test_stats_shows_sizes_and_what_the_index_was_built_with(folder: Folder) -> None:
     value = folder.json("stats")
-    manifest = value.pop("manifest")
+    manifest, last, health = (value.pop(name) for name in ("manifest", "last_run", "health"))
     assert value == {"documents": 4, "chunks": 4, "products": 1, "vector_bytes": 48}
     assert manifest["chunker"] == "chars-600-overlap-80-v1"
     assert (manifest["embedder"]["model"], manifest["embedder"]["dimension"]) == ("ideas", 3)
+    assert (last["command"], last["status"], last["documents"]) == ("rebuild", "done", 4)
+    assert (last["added"], last["embedded"], last["failed"]) == (4, 4, 0)
+    assert health == {"ok": True, "message": "", "detail": {"model": "ideas"}}
     _, out, _ = folder.run("stats")
     assert "chunks            4\n" in out
     assert "model             ideas\n" in out
+    assert re.search(r"^last run          rebuild, \S+, done$", out, re.MULTILINE)
+    assert out.endswith("embedder          ready\n")
+
+
+def test_stats_are_shown_although_the_embedder_cannot_work(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABKIT_EMBEDDING_SERVICE_URL", "http://127.0.0.1:9/v1")
+    value = folder.json("stats")
+    assert (value["documents"], value["health"]["ok"]) == (4, False)
+    out = folder.run("stats")[1]
+    assert out.splitlines()[-1].startswith("embedder          The embedding server at ")
 
 
 @pytest.mark.parametrize("command", [["answer", CSV], ["search", CSV], ["probe", CSV], ["stats"]])

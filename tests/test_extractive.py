@@ -240,6 +240,18 @@ def test_headings_and_rules_of_a_table_are_no_answer() -> None:
     assert quotes("price of the plan a month", header) == []
 
 
+def test_a_row_is_no_exception_to_another() -> None:
+    table = (
+        "| Code | Meaning |\n|---|---|\n"
+        "| E-4021 | The gateway cannot reach its time server. |\n"
+        "| E-4022 | The certificate of the gateway has expired. |\n"
+        "| E-5019 | The gateway works without its sensor, but cannot warn you. |"
+    )
+    assert quotes("What is the meaning of E-4021?", chunk("errors", table)) == [
+        ("errors#0", "| E-4021 | The gateway cannot reach its time server. |")
+    ]
+
+
 def test_headings_do_not_reach_past_their_table() -> None:
     table = "| Plan | Price a month |\n|---|---|\n"
     passage = chunk("a", table + "\nWrite to the sales team of your region.")

