@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import cast
@@ -17,7 +18,7 @@ from labkit.chunking import (
     TokenCounter,
     read_tokenizer,
 )
-from labkit.documents import FolderLoader, Plain
+from labkit.documents import Plain
 from labkit.embedding import (
     CachedEmbedder,
     HttpEmbedder,
@@ -36,10 +37,11 @@ from labkit.embedding.profiles import PROFILES, Profile
 from labkit.engine import Engine
 from labkit.generation import ChatGenerator, ExtractiveGenerator
 from labkit.generation.chat import Mode
-from labkit.indexing import Source, make_manifest, read_source
+from labkit.indexing import Source, make_manifest
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.ingestion.owner import check_space, made_by
+from labkit.ingestion.reading import read_tree
 from labkit.ingestion.rules import Rules
 from labkit.retrieval import HybridSearch, StrictSearch
 from labkit.settings import Settings, load_settings
@@ -48,6 +50,7 @@ from labkit.store.sqlite import SqliteStore
 from labkit.transport import NO_KEY
 from labkit.types import (
     Chunker,
+    DocumentError,
     Embedder,
     EmbeddingError,
     Generator,
@@ -82,11 +85,6 @@ class Lab:
         """What files without front matter are taken to be; None: they are refused."""
         plain = self.settings.plain
         return Plain(plain.scope, plain.language) if plain.scope else None
-
-    @property
-    def loader(self) -> FolderLoader:
-        settings = self.settings
-        return FolderLoader(settings.included_paths, settings.excluded_paths, self.plain)
 
     def rules(
         self,
@@ -233,7 +231,17 @@ class Lab:
         raise LabError(f"store.kind is {store.kind!r}. Known kinds: sqlite, sqlite-vec.")
 
     def source(self) -> Source:
-        return read_source(self.loader, self.settings.corpus)
+        """The Markdown and product facts of the settings' folder, under the rules of `ingest`.
+
+        DocumentError lists every fault: a rebuild takes in all that the rules ask for, or nothing.
+        """
+        root = self.settings.corpus
+        rules = replace(self.rules(), text=False, pdf=False, legacy=False)
+        tree = read_tree(root, rules)
+        faults = [f"{fault.path}: {fault.message}" for fault in (*tree.faults, *tree.notes)]
+        if faults:
+            raise DocumentError("\n".join(faults))
+        return Source(tree.documents, tree.products, str(root.absolute()))
 
     def health(self) -> Health:
         """Whether the embedder can work right now; never an error, whatever is missing."""

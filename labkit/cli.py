@@ -42,6 +42,7 @@ from labkit.ingestion.commands import register as register_ingestion
 from labkit.ingestion.narrowing import narrowed
 from labkit.ingestion.one_writer import one_writer
 from labkit.results import Answer, Outcome, hit_dict
+from labkit.retrieval import HybridSearch, StrictSearch
 from labkit.service.commands import register as register_service
 from labkit.settings import as_typed
 from labkit.types import Hit, LabError
@@ -195,9 +196,8 @@ def search(
     """Show the ranked passages for a question, and why each was kept or dropped."""
     lab = open_lab()
     who = lab.settings.viewer_named(viewer)
-    searching = lab.search()
-    part = replace(searching, store=narrowed(searching.store, path, section))
-    found = part.retrieve(check_question(question), who, _day(as_of))
+    searching = _part(lab.search(), path, section)
+    found = searching.retrieve(check_question(question), who, _day(as_of))
     refusal = found.refusal
     if as_json:
         _print_json(
@@ -339,7 +339,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             typer.echo(as_typed(f"labkit: {words}. See labkit --help."), err=True)
         return INDEX_OR_USAGE
     except LabError as error:
-        typer.echo(as_typed(f"labkit: {error}"), err=True)
+        words = " ".join([f"labkit: {error}", *getattr(error, "__notes__", ())])
+        typer.echo(as_typed(words), err=True)
         return INDEX_OR_USAGE
     except OSError as error:  # a name that is too long, a folder without permission, a full disk
         if os.environ.get("LABKIT_DEBUG"):
@@ -365,6 +366,16 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _progress() -> Progress:
     """A bar for a person who watches; nothing in a file or a pipe."""
     return Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+
+
+def _part(
+    searching: StrictSearch | HybridSearch, path: str | None, section: str | None
+) -> StrictSearch | HybridSearch:
+    """The search, or one of a part of the index, which speaks of no more than that part."""
+    if path is None and section is None:
+        return searching
+    part = narrowed(searching.store, path, section)
+    return replace(searching, store=part, knower="passage in this part of the index")
 
 
 def _day(as_of: datetime | None) -> date:

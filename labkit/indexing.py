@@ -9,12 +9,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from labkit.documents import corpus_hash, load_products
+from labkit.documents import corpus_hash
 from labkit.embedding.checks import TextTooLong
 from labkit.ranking.near_duplicates import near_duplicates
 from labkit.store.manifest import manifest_differences
@@ -26,7 +25,6 @@ from labkit.types import (
     Document,
     Embedder,
     IngestRun,
-    Loader,
     Manifest,
     Matrix,
     Product,
@@ -82,11 +80,6 @@ class Plan:
         return bool(self.added or self.changed_documents or self.removed or self.settings)
 
 
-def read_source(loader: Loader, root: Path) -> Source:
-    """Read a folder; DocumentError lists every fault."""
-    return Source(loader.load(root), load_products(root), str(root.absolute()))
-
-
 def make_manifest(source: Source, chunker: Chunker, embedder: Embedder) -> Manifest:
     """The lock file that an index of this source would have with these parts."""
     return Manifest(
@@ -111,10 +104,10 @@ def rebuild(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     chunks = [chunk for document in source.all_documents for chunk in chunker.chunk(document)]
     vectors, too_long = embed_chunks(chunks, embedder, progress)
-    changes = _changes(source, chunker, embedder, store)
+    run = _record(source, chunks, _changes(source, chunker, embedder, store), started)
     manifest = make_manifest(source, chunker, embedder)
     store.replace_all(manifest, source.documents, chunks, vectors, source.products)
-    _record(source, chunks, changes, store, started)
+    store.finish_run(store.start_run(run.command, run.root, started), run)
     return Rebuilt(len(source.documents), len(source.products), len(chunks), too_long)
 
 
@@ -126,11 +119,9 @@ def _changes(source: Source, chunker: Chunker, embedder: Embedder, store: Sqlite
         return Plan(added=sorted(source.hashes))
 
 
-def _record(
-    source: Source, chunks: Sequence[Chunk], changes: Plan, store: SqliteStore, started: str
-) -> None:
-    """Note the run beside the index, once it is there: a rebuild that fails leaves no trace."""
-    run = IngestRun(
+def _record(source: Source, chunks: Sequence[Chunk], changes: Plan, started: str) -> IngestRun:
+    """What is noted beside the index once it is there: a rebuild that fails leaves no trace."""
+    return IngestRun(
         command="rebuild",
         root=source.root,
         started=started,
@@ -144,7 +135,6 @@ def _record(
         unchanged=len(changes.unchanged),
         near_duplicates=len(near_duplicates(chunks)),
     )
-    store.finish_run(store.start_run(run.command, run.root, started), run)
 
 
 def embed_chunks(

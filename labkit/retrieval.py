@@ -36,6 +36,7 @@ class _Search:
     """What both policies need: an index, its embedder, and what the viewer may see.
 
     `threshold` is a cosine of this embedder's vector space; another model needs another one.
+    `knower` names what an unknown product is unknown to: for a part of an index, not all of it.
     """
 
     store: VectorStore
@@ -43,6 +44,7 @@ class _Search:
     threshold: float
     k: int = MAX_HITS
     admission: Callable[[Viewer, date], Eligible] = admit
+    knower: str = "document or product fact"
 
     def dense(self, question: str, eligible: Eligible) -> list[Hit]:
         """Every eligible chunk by cosine, before threshold and fusion: for diagnosis too.
@@ -60,7 +62,7 @@ class _Search:
         """A refusal if the question names a product that no eligible passage mentions."""
         for code in codes(question):
             if not self.store.lexical([fold(code)], 1, eligible):
-                return Refused(Reason.UNKNOWN_PRODUCT, f"No document or product fact knows {code}.")
+                return Refused(Reason.UNKNOWN_PRODUCT, f"No {self.knower} knows {code}.")
         return None
 
 

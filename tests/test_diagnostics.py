@@ -37,6 +37,7 @@ from labkit.ranking.policy import rank_strict
 from labkit.service.diagnostics.clean import Cleaner, below, last_name
 from labkit.service.diagnostics.desk import embedder_of
 from labkit.service.diagnostics.door import HEADERS, Hosts, hosts_for
+from labkit.service.diagnostics.frame import Frame
 from labkit.service.diagnostics.language import Speech, choose_language
 from labkit.service.diagnostics.source import pieces
 from labkit.service.diagnostics.texts import TEXTS
@@ -229,6 +230,15 @@ def test_the_browser_s_language_is_heard(live: LivePages) -> None:
     page = live.get("/", headers={"Accept-Language": "fr-FR, en;q=0.5"})
     assert page.headers["content-language"] == "fr"
     assert "Vue d’ensemble" in page.words
+
+
+@pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example/x", "/a?b#c"])
+def test_the_link_to_the_other_language_stays_on_this_site(path: str) -> None:
+    ((_, _, link),) = Frame(Speech("en"), path=path).languages
+    assert link.startswith("/")
+    assert not link.startswith(("//", "/\\"))
+    assert link.count("?") == 1
+    assert "#" not in link
 
 
 def test_both_tables_say_the_same_things_with_the_same_values() -> None:
@@ -439,6 +449,8 @@ def test_below_a_root_a_path_is_shown_as_it_is() -> None:
     assert below("guides/a.md") == "guides/a.md"
     for outside in ("/srv/guides/a.md", "../guides/a.md", "C:\\guides\\a.md", "~/guides/a.md"):
         assert below(outside) == last_name(outside) == "a.md"
+    escaped = r"notes/\u202eevil.md"  # as a record writes a name with such a mark
+    assert below(escaped) == escaped
 
 
 # --- when a part is missing ----------------------------------------------------------------------

@@ -105,6 +105,7 @@ REFUSED: list[tuple[Any, str, int | None]] = [
     ({"type": "query", "texts": []}, "texts is empty; send at least one text", None),
     ({"type": "query", "texts": ["a"] * 21}, "texts holds more than 20 texts; send them in", None),
     ({"type": "query", "texts": ["a", ""]}, "text 1 is empty", 1),
+    ({"type": "query", "texts": ["a", "\u200b\ufeff \u202e"]}, "text 1 is blank", 1),
     ({"type": "query", "texts": ["a", "b", " \n"]}, "text 2 is blank or holds a NUL", 2),
     ({"type": "query", "texts": ["\u00a0"]}, "text 0 is blank or holds a NUL", 0),
     ({"type": "query", "texts": ["a\0b"]}, "text 0 is blank or holds a NUL", 0),

@@ -398,7 +398,102 @@ def test_a_first_run_over_nothing_makes_no_file(store: SqliteStore, full: bool) 
     assert not store.path.exists()
 
 
+def test_where_files_are_there_and_none_may_be_read_none_answers(store: SqliteStore) -> None:
+    run(store, document("a"), document("b"), gx())
+    done = run(store, faults=FAULTS, seen=1)
+    assert (done.status, done.documents, done.removed, done.failed) == ("done", 0, 3, 1)
+    assert store.document_hashes() == {}
+    assert store.stats().products == 0
+    assert run(store, seen=1).removed == 0
+    assert run(store, document("a")).added == 1
+
+
+def test_where_none_may_be_read_any_more_other_settings_change_nothing(store: SqliteStore) -> None:
+    run(store, document("a"))
+    done = run(store, chunker=CharacterChunker(50, 5), seen=1)
+    assert (done.documents, done.removed) == (0, 1)
+
+
+@pytest.mark.parametrize(("error", "seen"), [(PermissionError, 1), (OSError, 0)])
+def test_a_folder_that_is_closed_is_not_empty_and_a_disk_that_fails_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError], seen: int
+) -> None:
+    def scandir(_: str) -> None:
+        raise error(5, "no")
+
+    monkeypatch.setattr("labkit.ingestion.walking.os.scandir", scandir)
+    found = read_tree(tmp_path, Rules())
+    assert (found.seen, len(found.faults)) == (seen, 1)
+
+
+def test_a_first_run_that_may_read_nothing_makes_no_file(store: SqliteStore) -> None:
+    with pytest.raises(DocumentError, match="Name the folder of the documents"):
+        run(store, seen=5)
+    assert not store.path.exists()
+
+
 # --- where a run may end -------------------------------------------------------------------------
+
+
+def stopped_count(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def count(_: Sequence[Chunk]) -> dict[str, str]:
+        raise error
+
+    monkeypatch.setattr("labkit.ingestion.incremental.near_duplicates", count)
+
+
+REPEATED = "The east gate opens at eight and closes when the last lorry has left the yard."
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError(), RuntimeError("ours")])
+@pytest.mark.parametrize("first", ["nothing", "rebuild", "ingest"])
+def test_a_run_whose_index_is_whole_is_done_whatever_stops_the_count(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, first: str, error: BaseException
+) -> None:
+    chunker = CharacterChunker(400, 0)
+    now = [document("a", REPEATED), document("b", REPEATED)]
+    if first == "rebuild":
+        rebuild(Source([document("a")], []), CHUNKER, ToyEmbedder(), store)
+    elif first == "ingest":
+        run(store, document("a"), chunker=chunker)
+    with monkeypatch.context() as stopping:
+        stopped_count(stopping, error)
+        with pytest.raises(type(error)):
+            ingest(tree(*now), ROOT, chunker, ToyEmbedder(), store)
+    last = store.last_run()
+    assert last is not None
+    assert (last.status, last.documents, last.near_duplicates) == ("done", 2, 0)
+    assert made_by(store) == "ingest"
+    again = run(store, *now, chunker=chunker)
+    assert (again.unchanged, again.near_duplicates) == (2, 1), "counted after all"
+
+
+def test_a_count_that_the_index_refuses_stops_no_run(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped_count(monkeypatch, StoreError("Another process has been using it"))
+    assert run(store, document("a")).status == "done"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_run_that_is_stopped_while_it_is_written_down_is_done(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    rebuild(Source([document("a")], []), CHUNKER, ToyEmbedder(), store)
+    finish, turns = store.finish_run, [KeyboardInterrupt()]
+
+    def once(run_id: int, record: IngestRun) -> None:
+        if turns:
+            raise turns.pop()
+        finish(run_id, record)
+
+    monkeypatch.setattr(store, "finish_run", once)
+    with pytest.raises(KeyboardInterrupt):
+        ingest(tree(document("a"), document("b")), ROOT, CHUNKER, ToyEmbedder(), store, full=full)
+    last = store.last_run()
+    assert last is not None
+    assert (last.status, last.documents) == ("done", 2)
+    assert made_by(store) == "ingest"
 
 
 class FailsAt(ToyEmbedder):
@@ -462,6 +557,21 @@ def test_documents_are_embedded_together_in_even_calls(
     ingest(tree(*items), ROOT, CHUNKER, embedder, store, lambda *now: told.append(now))
     assert [len(texts) for texts, _ in embedder.calls] == calls
     assert told == [(sum(calls[: n + 1]), sum(calls)) for n in range(len(calls))]
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_an_error_half_way_says_what_stays_and_one_before_any_write_does_not(
+    store: SqliteStore,
+) -> None:
+    stays = (
+        "Before that, the run had brought 4 documents up to date: they stay so, and the next run "
+        "does the rest."
+    )
+    for turn, notes in ((1, []), (2, [stays])):
+        error = StoreError("The disk is full. The index is as it was before.")
+        with pytest.raises(StoreError) as caught:
+            ingest(tree(*MANY), ROOT, CHUNKER, FailsAt(turn, error), store)
+        assert getattr(caught.value, "__notes__", []) == notes
 
 
 def content_at_once(store: SqliteStore, documents: list[Document]) -> Any:
@@ -585,11 +695,22 @@ def test_a_run_that_is_killed_lets_go_of_the_index(tmp_path: Path) -> None:
 
 def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    (tmp_path / "index.lock").mkdir()
+    (tmp_path / "index.sqlite.lock").mkdir()
     for index in (tmp_path / "file/index.sqlite", tmp_path / "index.sqlite"):
-        wrong = pytest.raises(StoreError, match=r"index\.lock cannot be opened .* Check its folder")
-        with wrong, one_writer(index):
+        said = r"index\.sqlite\.lock cannot be opened .* Check its folder"
+        with pytest.raises(StoreError, match=said), one_writer(index):
             pass
+
+
+@pytest.mark.parametrize("name", ["index.sqlite", "index.lock", "poetry.db"])
+def test_the_lock_is_a_file_of_its_own(tmp_path: Path, name: str) -> None:
+    """Whatever the index is called, and whatever lies beside it."""
+    for other in ("poetry.lock", "index.lock"):
+        (tmp_path / other).write_text("not yours")
+    with one_writer(tmp_path / name):
+        assert (tmp_path / f"{name}.lock").exists()
+    for other in ("poetry.lock", "index.lock"):
+        assert (tmp_path / other).read_text() == "not yours"
 
 
 # --- plan ----------------------------------------------------------------------------------------
@@ -653,6 +774,39 @@ def test_the_last_run_that_was_done_tells_whose_index_it_is(
     store: SqliteStore, runs: list[tuple[Any, Any]], command: str
 ) -> None:
     assert made_by(noted(store, *runs)) == command
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
+@pytest.mark.parametrize("count", ["added", "changed", "removed"])
+def test_a_run_that_was_stopped_after_it_had_written_has_made_the_index_its_own(
+    store: SqliteStore, status: Any, count: str
+) -> None:
+    noted(store, ("rebuild", "done"))
+    wrote = IngestRun("ingest", "", "", status=status, **{count: 1})
+    store.finish_run(store.start_run("ingest", ""), wrote)
+    assert made_by(noted(store, ("ingest", "failed"))) == "ingest"
+    assert made_by(noted(store, ("rebuild", "done"))) == "rebuild"
+
+
+@pytest.mark.usefixtures("_small_groups")
+def test_an_index_of_a_rebuild_that_a_run_has_half_changed_is_no_rebuilds_any_more(
+    store: SqliteStore,
+) -> None:
+    rebuild(Source(MANY[:1], []), CHUNKER, ToyEmbedder(), store)
+    with pytest.raises(KeyboardInterrupt):
+        ingest(tree(*MANY), ROOT, CHUNKER, FailsAt(2, KeyboardInterrupt()), store)
+    assert made_by(store) == "ingest"
+
+
+def test_a_run_that_was_killed_after_it_had_written_has_made_the_index_its_own(
+    store: SqliteStore,
+) -> None:
+    a, b = document("a"), document("b")
+    rebuild(Source([a], []), CHUNKER, ToyEmbedder(), store)
+    noted(store, ("ingest", "running"))
+    assert made_by(store) == "rebuild", "it has written nothing yet"
+    store.upsert_document(b, CHUNKER.chunk(b), np.ones((1, 8), np.float32))
+    assert made_by(store) == "ingest"
 
 
 def test_an_index_from_before_runs_were_recorded_is_a_rebuilds(store: SqliteStore) -> None:

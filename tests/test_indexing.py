@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from datetime import date
@@ -16,7 +15,6 @@ import labkit.indexing
 from builders import ToyEmbedder, document
 from labkit.chunking import CharacterChunker
 from labkit.documents import product_document
-from labkit.documents.folder import FolderLoader
 from labkit.embedding.checks import TextTooLong
 from labkit.indexing import (
     Plan,
@@ -25,7 +23,6 @@ from labkit.indexing import (
     embed_chunks,
     make_manifest,
     plan,
-    read_source,
     rebuild,
 )
 from labkit.store import SqliteStore
@@ -318,14 +315,3 @@ def test_a_plan_against_a_damaged_index_says_so(store: SqliteStore) -> None:
     store.path.write_bytes(b"no database " * 100)
     with pytest.raises(StoreError, match=r"is damaged or is no index .*labkit rebuild"):
         plan(Source([A], []), CHUNKER, ToyEmbedder(), store)
-
-
-def test_a_source_is_read_from_a_folder_with_its_product_facts(tmp_path: Path) -> None:
-    fields = "\n".join(f"{k}: {json.dumps(v, default=str)}" for k, v in GOVERNED.items())
-    fields = fields.replace('"2026-01-01"', "2026-01-01")
-    (tmp_path / "gate.md").write_text(
-        f"---\nid: gate\n{fields}\n---\nThe gate.\n", encoding="utf-8"
-    )
-    source = read_source(FolderLoader(["**/*.md"], []), tmp_path)
-    assert [d.id for d in source.all_documents] == ["gate"]
-    assert source.products == []

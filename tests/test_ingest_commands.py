@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -222,6 +222,44 @@ def test_another_source_replaces_the_documents(folder: Folder) -> None:
     assert (again["root"], again["unchanged"]) == (str(folder.path / "other"), 1)
 
 
+def test_another_folder_than_the_last_ones_is_named_before_it_is_read(folder: Folder) -> None:
+    other = folder.path / "other"
+    other.mkdir()
+    (other / "one.md").write_text(FRONT.format(id="one", status="approved") + "One.", "utf-8")
+    said = f"The last run was for another folder, {folder.path}/docs.\n"
+    assert folder.run("ingest")[2] == ""
+    assert folder.run("ingest", "--source", f"{folder.path}/other/../docs/")[2] == ""
+    assert folder.run("plan", "--source", "other")[2] == said
+    assert folder.run("ingest", "--source", "other")[2] == said
+    assert folder.run("reindex")[2] == folder.run("ingest", "--source", "other")[2] == ""
+
+
+def test_the_folder_of_a_run_that_was_stopped_is_not_taken_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.run("ingest")
+    other = folder.path / "other"
+    other.mkdir()
+    (other / "one.md").write_text(FRONT.format(id="one", status="approved") + "One.", "utf-8")
+    with monkeypatch.context() as broken:
+        broken.setattr(folder.model, "next_reply", lambda _: Reply(b"{}", status=400))
+        err = folder.fault("ingest", "--source", "other")
+    assert f"The last run was for another folder, {folder.path}/docs.\nlabkit: " in err
+    assert "the run had brought 3 documents up to date: they stay so, and the next run" in err
+    assert folder.json("plan")["added"] == ["long", "news", "short"]
+    value = folder.json("reindex")
+    assert (value["root"], value["added"]) == (str(folder.path / "docs"), 3)
+
+
+def test_where_no_run_was_ever_done_the_last_one_begun_is_taken_again(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(folder.model, "next_reply", lambda _: Reply(b"{}", status=400))
+        assert "they stay" not in folder.fault("ingest"), "nothing had been done"
+    assert folder.json("reindex")["added"] == 3
+
+
 # --- what must not empty an index ----------------------------------------------------------------
 
 
@@ -247,13 +285,74 @@ def test_an_empty_folder_empties_an_index_only_with_full(folder: Folder) -> None
     assert "If all of them shall go, add --full." in folder.fault("reindex")
     assert folder.index.path.read_bytes() == before
     assert folder.json("ingest", "--full")["documents"] == 0
-    (folder.path / "docs/broken.md").write_bytes(b"\xff")
-    folder.write("one.md", "One.")
+    (folder.path / "docs/inner").mkdir()
+    assert "Name the folder of the documents" in folder.fault("ingest"), "folders are no files"
+
+
+def answers(folder: Folder) -> bool:
+    return folder.run("answer", "When does the gate open?", *TODAY)[0] == 0
+
+
+EMPTIED = "docs may be taken in, so that the index holds no document.\n"
+
+
+def test_what_is_excluded_last_no_longer_answers(folder: Folder) -> None:
+    pytest.importorskip("pathspec")
     folder.run("ingest")
-    (folder.path / "docs/one.md").unlink()
-    assert "\nbroken.md: byte 0 is not UTF-8." in folder.fault("ingest")
-    code, out, _ = folder.run("ingest", "--full")
-    assert (code, out.count("Left out: broken.md: ")) == (2, 1)
+    assert answers(folder)
+    (folder.path / "docs/.aiignore").write_text("*\n", encoding="utf-8")
+    plan = folder.json("plan")
+    assert plan["removed"] == ["long", "news", "short"]
+    code, out, err = folder.run("ingest")
+    assert (code, err) == (0, ""), "it is what the owner has asked for"
+    assert out.startswith("0 documents in 0 chunks: 0 added, 0 changed, 3 removed")
+    assert EMPTIED in out
+    assert b"The gate is shut" not in folder.index.path.read_bytes()
+    assert not answers(folder)
+    assert folder.json("reindex")["documents"] == 0
+    (folder.path / "docs/.aiignore").unlink()
+    assert folder.json("reindex")["added"] == 3
+
+
+def hidden(docs: Path) -> None:
+    docs.rename(docs.with_name(".docs"))
+    docs.mkdir()
+    docs.with_name(".docs").rename(docs / ".docs")
+
+
+def other_rules(docs: Path) -> None:
+    path = docs.with_name("labkit.toml")
+    text = path.read_text("utf-8")
+    path.write_text('excluded_paths = ["guides", "*.md"]\n' + text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("change", [hidden, other_rules])
+def test_whatever_rule_leaves_nothing_leaves_nothing_in_the_index(
+    folder: Folder, change: Callable[[Path], None]
+) -> None:
+    folder.run("ingest")
+    change(folder.path / "docs")
+    value = folder.json("ingest")
+    assert (value["documents"], value["removed"], value["failed"]) == (0, 3, 0)
+
+
+def test_an_ignore_file_that_cannot_be_understood_closes_the_whole_folder(folder: Folder) -> None:
+    folder.run("ingest")
+    (folder.path / "docs/.aiignore").write_bytes(b"\xff\n")
+    code, out, _ = folder.run("ingest")
+    assert code == 2
+    assert "Left out: .aiignore: byte 0 is not UTF-8" in out
+    assert EMPTIED in out
+    assert folder.index.document_hashes() == {}
+
+
+def test_files_that_can_all_no_longer_be_read_no_longer_answer(folder: Folder) -> None:
+    folder.run("ingest")
+    for path in (folder.path / "docs").rglob("*.md"):
+        path.write_bytes(b"\xff")
+    code, out, _ = folder.run("ingest")
+    assert (code, out.count("Left out: "), EMPTIED in out) == (2, 3, True)
+    assert folder.index.document_hashes() == {}
 
 
 def test_reindex_needs_a_run_to_repeat(folder: Folder) -> None:
@@ -374,6 +473,24 @@ def test_search_in_a_part_of_the_index_still_fills_k(
     assert part
     assert {name.split("#")[0] for name in part} == {"long"}
     assert hits(folder, "--path", "news.md", "--section", "part 7") == []
+
+
+@pytest.mark.parametrize("policy", ["strict", "hybrid"])
+def test_a_part_of_the_index_does_not_speak_for_all_of_it(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    monkeypatch.setenv("LABKIT_RETRIEVAL_POLICY", policy)
+    folder.write("gx.md", "The gate GX-200 opens at eight.")
+    folder.run("ingest")
+    asked = ["search", "When does the GX-200 gate open?", *TODAY]
+    assert "unknown_product" not in folder.run(*asked)[1]
+    assert "unknown_product" not in folder.run(*asked, "--path", "gx.md")[1]
+    _, out, _ = folder.run(*asked, "--path", "news.md")
+    assert out.endswith(
+        "Would be refused (unknown_product): No passage in this part of the index knows GX-200.\n"
+    )
+    _, out, _ = folder.run("search", "When does the GX-999 gate open?", *TODAY)
+    assert out.endswith("No document or product fact knows GX-999.\n")
 
 
 def test_ranks_in_a_part_of_the_index_count_what_is_in_it(folder: Folder) -> None:

@@ -12,6 +12,8 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal, TypeAlias
+from unicodedata import normalize
 
 import pypdf
 import pytest
@@ -39,6 +41,7 @@ canonical: true
 valid_from: 2026-01-01
 version: "1"
 """
+Form: TypeAlias = Literal["NFC", "NFD"]
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
 
 
@@ -96,6 +99,23 @@ def test_patterns_choose_files_by_path_and_kind(tmp_path: Path, rules: Rules, fo
     assert names(write(tmp_path, dict.fromkeys(KINDS, "Text.")), rules) == found.split()
 
 
+@pytest.mark.parametrize(("said", "written"), [("NFC", "NFD"), ("NFD", "NFC"), ("NFD", "NFD")])
+def test_an_accent_is_one_however_a_system_writes_it(
+    tmp_path: Path, said: Form, written: Form
+) -> None:
+    """A Mac may hand out names with the accent as a character of its own."""
+    asked, name = normalize(said, "reçu/é?en.md"), normalize(written, "reçu/éçen.md")
+    write(tmp_path, {name: "Text.", "a.md": "password: Summer2026!"})
+    assert name in names(tmp_path)
+    assert names(tmp_path, Rules(included=[asked])) == [name]
+    assert names(tmp_path, Rules(excluded=[asked])) == ["a.md"]
+    assert names(tmp_path, Rules(excluded=[normalize(said, "RE\u00c7U")])) == ["a.md"]
+    assert Rules(allow_secrets=[asked]).allows_secrets(name)
+    for rule in (asked, normalize(said, "reçu/"), normalize(said, "[é]*.md")):
+        write(tmp_path, {".aiignore": rule})
+        assert names(tmp_path) == ["a.md"]
+
+
 @pytest.mark.parametrize("pattern", ["", "/", "/etc/*.md", "../*.md", "a/../../b.md"])
 def test_a_pattern_that_leads_nowhere_is_refused(pattern: str) -> None:
     for place in ("included", "excluded", "allow_secrets"):
@@ -113,6 +133,10 @@ SILENT = {
     "a/b/SCRATCH.md": governed("kept"),
     "a/SCRATCH.MD": "---\nid: x\n---\n",
     "a/SCRATCH.txt": "x\x00",
+    "a/c/Scratch.md": governed("kept"),
+    "scratch.markdown": governed("kept"),
+    "b/Inputs/Legacy/old.md": governed("kept"),
+    "c/INPUTS/legacy/old.md": governed("kept"),
     "inputs/legacy/old.md": b"\xff broken",
     "a/inputs/legacy/deep/old.md": governed("kept"),
     "a/inputs/legacy/.aiignore": b"\xff",
@@ -126,7 +150,7 @@ def test_scratch_pages_and_legacy_inputs_leave_no_trace(tmp_path: Path) -> None:
 
 
 def test_neighbours_of_the_names_left_out_are_read(tmp_path: Path) -> None:
-    files = ["scratch.md", "MY-SCRATCH.md", "inputs/new.md", "legacy/a.md", "inputs-legacy/a.md"]
+    files = ["scratches.md", "MY-SCRATCH.md", "inputs/new.md", "legacy/a.md", "inputs-legacy/a.md"]
     assert names(write(tmp_path, dict.fromkeys(files, "Text."))) == sorted(files)
 
 
@@ -134,6 +158,8 @@ def test_legacy_inputs_are_read_on_request_and_scratch_pages_never(tmp_path: Pat
     rules = Rules(plain=PLAIN, legacy=True)
     assert names(write(tmp_path, dict.fromkeys(SILENT, "")), rules) == [
         "a/inputs/legacy/deep/old.md",
+        "b/Inputs/Legacy/old.md",
+        "c/INPUTS/legacy/old.md",
         "inputs/legacy/old.md",
     ]
 
@@ -217,6 +243,8 @@ def test_line_ends_comments_and_blanks_are_those_of_git(tmp_path: Path) -> None:
         (b"a.md\n!\n", ""),  # for git, too, a line that says nothing
         (b"a.md\nb\\\n", "line 2 is no pattern"),
         (b"[[:alpha:]].md\n", "line 1 cannot be read here"),
+        (b"a.md\rb.md\r", "line 1 ends as on an old Mac"),
+        (b"a.md\nb.md\r\r\n", "line 2 ends as on an old Mac"),
         (b"x" * 100_001, "over 100,000 bytes"),
     ],
 )

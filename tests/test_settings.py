@@ -14,7 +14,7 @@ import pytest
 from conftest import CHECKOUT
 from labkit.assembly import Lab, open_lab
 from labkit.chunking import EstimatedTokens
-from labkit.documents import FolderLoader, Plain
+from labkit.documents import Plain
 from labkit.embedding import HttpEmbedder, ServiceEmbedder
 from labkit.generation import ChatGenerator, ExtractiveGenerator
 from labkit.ingestion.rules import Rules
@@ -302,11 +302,11 @@ def test_parts_follow_the_settings(tmp_path: Path) -> None:
         '[plain]\nscope = "ACME/all"\nlanguage = "fr"\n[store]\npath = "i.sqlite"\n',
     )
     assert made.chunker.version == "chars-300-overlap-30-v1"
-    assert made.loader == FolderLoader(("*.md",), (), Plain("ACME/all", "fr"))
+    assert made.rules() == Rules(("*.md",), (), Plain("ACME/all", "fr"))
     assert made.store.path == tmp_path / "i.sqlite"
     assert made.threshold == made.profile.threshold
     assert isinstance(made.generator(), ExtractiveGenerator)
-    assert lab(tmp_path).loader == FolderLoader(("**/*.md",), (), None)
+    assert lab(tmp_path).rules() == Rules(("**/*.md",), (), None)
 
 
 def test_each_command_cuts_as_it_was_made_to_unless_the_settings_say_more(tmp_path: Path) -> None:

@@ -369,6 +369,17 @@ def test_a_vec0_table_that_another_process_left_behind_is_made_anew_by_a_search(
     assert path.read_bytes() == before, "once"
 
 
+def test_a_table_that_cannot_be_made_anew_names_the_way_out(
+    outdated: SqliteVecStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreError("attempt to write a readonly database.")
+
+    monkeypatch.setattr(SqliteVecStore, "_write", refuse)
+    with pytest.raises(StoreError, match=r"readonly .* set store\.kind to sqlite\."):
+        outdated.search(query(0, -1), 1, READER)
+
+
 def test_it_is_made_anew_by_a_write_too(outdated: SqliteVecStore) -> None:
     other = document("other", "Written with vec0.")
     outdated.upsert_document(other, [whole(other)], vectors((0, -1)))

@@ -93,7 +93,9 @@ def register(app: typer.Typer, open_lab: Callable[[], IngestLab]) -> None:
         """Bring the index up to date with a folder: only what has changed is embedded."""
         lab = open_lab()
         asked = Asked(text, pdf, legacy, allow_secret or (), full)
-        _show_run(run(lab, folder_of(lab, source), asked), as_json)
+        root = folder_of(lab, source)
+        _say_if_another(lab, root, as_json)
+        _show_run(run(lab, root, asked), as_json)
 
     @app.command("reindex")
     def reindex_command(
@@ -131,11 +133,14 @@ def folder_of(lab: IngestLab, source: Path | None) -> Path:
 
 
 def last_folder(lab: IngestLab) -> Path:
-    """The folder of the last run of `ingest`; LabError if there was none, or if it has gone."""
-    roots = [run.root for run in lab.store.runs(limit=1_000_000) if run.command == "ingest"]
-    if not roots:
+    """The folder of the last run of `ingest` that was done, or else begun.
+
+    LabError if there was none, or if the folder has gone.
+    """
+    runs = [run for run in lab.store.runs(limit=1_000_000) if run.command == "ingest"]
+    if not runs:
         raise LabError("This index was not made by ingest. Run: labkit ingest --source DIR")
-    root = Path(roots[0])
+    root = Path(next((run for run in runs if run.status == "done"), runs[0]).root)
     if not root.is_dir():
         raise LabError(
             f"{root}, the folder of the last run, is not there. If its disk is not mounted, mount "
@@ -143,6 +148,15 @@ def last_folder(lab: IngestLab) -> Path:
             "it is."
         )
     return root
+
+
+def _say_if_another(lab: IngestLab, root: Path, as_json: bool) -> None:
+    """Tell a person before the documents of one folder make way for those of another."""
+    if as_json or not lab.store.exists():
+        return
+    done = [run.root for run in lab.store.runs(limit=1_000_000) if run.status == "done"]
+    if done and done[0] and Path(os.path.abspath(done[0])) != root:
+        typer.echo(f"The last run was for another folder, {done[0]}.", err=True)
 
 
 def shows_ingest(lab: IngestLab, source: Path | None) -> bool:
@@ -153,6 +167,7 @@ def shows_ingest(lab: IngestLab, source: Path | None) -> bool:
 def show_plan(lab: IngestLab, source: Path | None, asked: Asked, as_json: bool) -> None:
     """Print what `ingest` would do with that folder, or with the last one."""
     root = folder_of(lab, source) if source else last_folder(lab)
+    _say_if_another(lab, root, as_json)
     with _bars() as bar:
         tree = read_tree(root, asked.rules(lab), bar("Reading"))
     found = plan(tree, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
@@ -210,6 +225,10 @@ def _show_run(run: IngestRun, as_json: bool) -> None:
         )
         if run.failed:
             typer.echo(f"Files left out, for the reasons above: {run.failed}.")
+        if not run.documents:
+            typer.echo(
+                f"Nothing in {run.root} may be taken in, so that the index holds no document."
+            )
         if run.near_duplicates:
             typer.echo(f"Passages that say nearly the same as another one: {run.near_duplicates}.")
     if run.failed and not run.documents:

@@ -2,6 +2,7 @@
 
 The last pattern that matches decides, a folder's own file before those above it. A folder that is
 ignored is not walked, so nothing in it can be brought back: https://git-scm.com/docs/gitignore.
+Beyond git, both sides are composed to NFC: an accent is the same however a system writes it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from labkit.types import DocumentError, LabError
 
@@ -43,6 +45,7 @@ class IgnoreFile:
     def decides(self, path: str, is_folder: bool) -> bool | None:
         """True: ignored; False: brought back; None: no pattern matches."""
         inside = path.removeprefix(f"{self.folder}/") if self.folder else path
+        inside = normalize("NFC", inside)
         for pattern in reversed(self.patterns):
             if pattern.matches(inside, is_folder):
                 return pattern.ignores
@@ -70,7 +73,7 @@ def read_ignore_file(path: Path, folder: str) -> IgnoreFile:
         raise DocumentError(f"it cannot be read ({error.strerror})") from error
     if len(raw) > MAX_BYTES:
         raise DocumentError(f"it is over {MAX_BYTES:,} bytes. Shorten it")
-    lines = text.split("\n")
+    lines = normalize("NFC", text).split("\n")
     patterns = [_pattern(line.removesuffix("\r"), number) for number, line in enumerate(lines, 1)]
     return IgnoreFile(folder, [pattern for pattern in patterns if pattern])
 
@@ -78,6 +81,8 @@ def read_ignore_file(path: Path, folder: str) -> IgnoreFile:
 def _pattern(line: str, number: int) -> Pattern | None:
     """One line; None for a comment, a blank line, or one that matches nothing for git either."""
     line = re.sub(r"(?<!\\) +$", "", line)
+    if "\r" in line:  # would hide the rules that follow in a pattern that matches nothing
+        raise DocumentError(f"line {number} ends as on an old Mac. Save it with line feeds")
     if "\0" in line or "[:" in line:
         raise DocumentError(f"line {number} cannot be read here. Write [a-z] for [[:lower:]]")
     whole = line.rstrip("/") if line.endswith("/") else line

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from labkit.types import (
     EmbedderIdentity,
     FileFault,
     IngestRun,
+    LabError,
     Matrix,
     RunStatus,
     StoreError,
@@ -52,6 +53,11 @@ class _Tally:
     unchanged: int = 0
     refused: list[FileFault] = field(default_factory=list)
     notes: list[FileFault] = field(default_factory=list)
+    whole: bool = False  # the index holds all that this run was to bring
+
+    @property
+    def written(self) -> int:
+        return self.added + self.changed + self.removed
 
 
 def ingest(
@@ -70,8 +76,10 @@ def ingest(
     A document of which the embedder refuses a text (TextRefused) is left out, like a file that
     cannot be read.
 
-    DocumentError if there is nothing to take in, unless `full` says that the index shall be empty.
-    Whatever else stops a run is noted in its record and raised; the next run goes on from there.
+    Files of which rules or faults keep every one out empty the index: what may not be read must not
+    answer. DocumentError for no file at all, unless `full` is asked for, or for a first run over
+    nothing. Whatever else stops a run is noted in its record and raised, with a note of what stays;
+    the next run goes on from there. Once the index is whole, the run is done.
     """
     _refuse_to_empty(tree, root, store, full)
     run_id = store.start_run("ingest", str(root))
@@ -84,20 +92,23 @@ def ingest(
         else:
             _begin(chunker, embedder, store)
             _update(work, embedded, chunker, embedder, store, tally)
+        done = _finish(store, run_id, tree, tally, "done")
     except BaseException as error:
+        _note_what_stays(error, tally)
         status: RunStatus = "failed" if isinstance(error, Exception) else "interrupted"
         with suppress(StoreError):  # the error that stopped the run is the one to report
-            _finish(store, run_id, tree, tally, status)
+            _finish(store, run_id, tree, tally, "done" if tally.whole else status)
         raise
-    return _finish(store, run_id, tree, tally, "done")
+    return _with_repeats(store, done, tally)
 
 
 def _refuse_to_empty(tree: Tree, root: Path, store: SqliteStore, full: bool) -> None:
-    """DocumentError if a run would empty the index: a disk that is not mounted looks like this."""
+    """DocumentError if there is no file at all: a disk that is not mounted looks like this."""
     if tree.documents or tree.products:
         return
-    held = store.stats().documents if store.exists() else 0
-    if held and full:
+    exists = store.exists()
+    held = store.stats().documents if exists else 0
+    if (exists and tree.seen) or (held and full):
         return
     faults = "".join(f"\n{fault.path}: {fault.message}" for fault in tree.faults)
     if held:
@@ -108,6 +119,15 @@ def _refuse_to_empty(tree: Tree, root: Path, store: SqliteStore, full: bool) -> 
     raise DocumentError(
         f"Nothing in {root} can be taken in. Name the folder of the documents: --source.{faults}"
     )
+
+
+def _note_what_stays(error: BaseException, tally: _Tally) -> None:
+    """A store's error speaks of one write, whose index is as it was before; a run makes many."""
+    if isinstance(error, LabError) and tally.written:
+        error.add_note(
+            f"Before that, the run had brought {tally.written} documents up to date: they stay so, "
+            "and the next run does the rest."
+        )
 
 
 # --- doing it ------------------------------------------------------------------------------------
@@ -172,6 +192,7 @@ def _replace(
     vectors = np.concatenate([nothing, *(vectors for _, vectors in found)])
     manifest = make_manifest(source, chunker, embedder)
     store.replace_all(manifest, source.documents, chunks, vectors, source.products)
+    tally.whole = True
     names = {item.document.id for item, _ in found}
     tally.added, tally.changed, _, tally.unchanged = (
         len(names.intersection(each)) for each in work.changes
@@ -211,6 +232,7 @@ def _update(
         elif is_change:
             store.delete_document(item.document.id)
             tally.removed += 1
+    tally.whole = True
 
 
 def _groups(items: Sequence[Item]) -> Iterator[list[Item]]:
@@ -270,7 +292,6 @@ def _finish(
 ) -> IngestRun:
     """Write the record of the run, as the index stands now, and return it."""
     stats = store.stats() if store.exists() else None
-    repeated = _repeated(store, tally) if status == "done" else 0
     run = IngestRun(
         command="ingest",
         root="",
@@ -284,18 +305,35 @@ def _finish(
         removed=tally.removed,
         unchanged=tally.unchanged,
         failed=len(tree.faults) + len(tally.refused),
-        near_duplicates=repeated,
         faults=(*tree.faults, *tally.refused),
         notes=(*tree.notes, *tally.notes),
     )
     store.finish_run(run_id, run)
+    return _record(store, run_id)
+
+
+def _with_repeats(store: SqliteStore, done: IngestRun, tally: _Tally) -> IngestRun:
+    """Add to the record how many passages repeat another one; without them the run is done too.
+
+    They are counted last: whoever stops the count, or another writer, finds a record that is true.
+    """
+    with suppress(StoreError):
+        repeated = _repeated(store, tally)
+        store.finish_run(done.id, replace(done, finished="", near_duplicates=repeated))
+    return _record(store, done.id)
+
+
+def _record(store: SqliteStore, run_id: int) -> IngestRun:
     return next(each for each in store.runs() if each.id == run_id)
 
 
 def _repeated(store: SqliteStore, tally: _Tally) -> int:
-    """How many passages repeat another one; as the run before counted, if nothing has changed."""
+    """How many passages repeat another one; as the run before counted, if nothing has changed.
+
+    None may also mean that its count was stopped.
+    """
     _, *before = store.runs(limit=2)
-    same = not (tally.embedded or tally.added or tally.changed or tally.removed)
-    if same and before and before[0].status == "done":
+    same = not (tally.embedded or tally.written)
+    if same and before and before[0].status == "done" and before[0].near_duplicates:
         return before[0].near_duplicates
     return len(near_duplicates(store.snapshot().chunks))

@@ -18,8 +18,10 @@ ALL = 2**31 - 1
 class NarrowedStore:
     """A store of which a search sees only the eligible chunks that `keep` keeps.
 
-    They are chosen before any ranking takes its k, so that few of them still fill k. Scores are
-    those of the whole store: a cosine needs no neighbours, and how rare a word is stays the same.
+    They are chosen before any ranking takes its k, so that few of them still fill k. The cosine
+    and the word score of a chunk are those of the whole store. What a search makes of them is not:
+    ranks, fused scores, the best that a question could reach and so what is dropped are those of
+    the part, as if it were alone.
     """
 
     store: VectorStore

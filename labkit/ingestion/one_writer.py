@@ -18,7 +18,7 @@ def one_writer(index: Path) -> Iterator[None]:
     process that is killed lets go of it. Questions need no lock, and a single write waits for its
     own transaction only; a run may take hours, so a second one is refused and does not wait.
     """
-    path = index.with_suffix(".lock")
+    path = index.parent / f"{index.name}.lock"  # appended: `.lock` may be the index's own ending
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=0, isolation_level=None)

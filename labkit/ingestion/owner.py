@@ -12,12 +12,24 @@ from labkit.types import EmbedderIdentity, Manifest, StoreError
 
 
 def made_by(store: SqliteStore) -> Literal["rebuild", "ingest"]:
-    """The command whose index this is: that of the last run that was done, or else begun."""
+    """The command whose index this is: that of the last run that was done, or else begun.
+
+    A run that was stopped counts too if it has written: by its own record, or, where it was killed
+    before it could keep one, if the index has no longer the size that the run before left it at.
+    """
     runs = store.runs()
     if runs and all(run.status != "done" for run in runs):
         runs = store.runs(limit=1_000_000)
-    done = [run.command for run in runs if run.status == "done"]
-    return (done or [run.command for run in runs] or ["rebuild"])[0]
+    done = next((run for run in runs if run.status == "done"), None)
+    if done is None:
+        return runs[0].command if runs else "rebuild"
+    stopped = runs[: runs.index(done)]
+    wrote = [run.command for run in stopped if run.added or run.changed or run.removed]
+    if wrote or not stopped:
+        return [*wrote, done.command][0]
+    stats = store.stats()
+    same = (stats.documents, stats.chunks) == (done.documents, done.chunks)
+    return done.command if same else stopped[0].command
 
 
 def check_space(index: Manifest, embedder: EmbedderIdentity) -> None:

@@ -31,13 +31,15 @@ class Tree:
     """What a folder holds: documents by id, products by code, faults and notes by path.
 
     A fault names a file or folder that could not be read; a note one that was left out although
-    it could be. What the rules hide appears in neither.
+    it could be. What the rules hide appears in neither. `seen` is 0 if there was no file at all,
+    hidden or not; it is printed nowhere, since what the rules hide appears in no count.
     """
 
     documents: list[Document]
     products: list[Product]
     faults: tuple[FileFault, ...] = ()
     notes: tuple[FileFault, ...] = ()
+    seen: int = field(default=0, compare=False)
 
 
 class _LeftOut(Exception):
@@ -62,6 +64,7 @@ def read_tree(root: Path, rules: Rules, progress: Progress | None = None) -> Tre
         products,
         _presentable(reader.faults),
         _presentable(reader.notes),
+        found.seen,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from unicodedata import normalize
 
 from labkit.documents import Plain
 from labkit.documents.folder import MAX_BYTES
@@ -15,7 +16,7 @@ MAX_PDF_BYTES = 50_000_000
 MARKDOWN = (".md", ".markdown")
 TEXT = (".txt",)
 PDF = (".pdf",)
-SCRATCH = "SCRATCH"  # the stem of a half-written page: never read, wherever it lies
+SCRATCH = "scratch"  # the stem of a half-written page: never read, wherever it lies
 LEGACY = ("inputs", "legacy")  # a folder, and the one that it lies in
 
 
@@ -27,7 +28,8 @@ class Rules:
     and `?` stay within one name. A pattern that ends in `.md` means every kind of file that is
     asked for: Markdown (`.md` and `.markdown`, in capitals too), with `text` also `.txt`, with
     `pdf` also `.pdf`. One that ends in another extension asks for that one itself. An excluded
-    folder is excluded with all that it holds.
+    folder is excluded with all that it holds. An accent is the same whether it is part of its
+    letter or a character of its own, as in the names that a Mac hands out.
 
     `plain` governs files that state no governance; with None they are a fault. `allow_secrets`
     holds patterns of files that may be read although they look as if they held a secret. `legacy`
@@ -74,12 +76,13 @@ class Rules:
     def hides(self, parent: str, name: str) -> bool:
         """Is this entry of a folder never to be walked, read, counted or named?
 
-        `parent` is the folder's own name. Hidden entries and `node_modules` belong to tools.
+        `parent` is the folder's own name; capitals do not matter. Hidden entries and `node_modules`
+        belong to tools.
         """
-        scratch = PurePosixPath(name)
-        if scratch.stem == SCRATCH and scratch.suffix.lower() in MARKDOWN + TEXT + PDF:
+        scratch = PurePosixPath(name.lower())
+        if scratch.stem == SCRATCH and scratch.suffix in MARKDOWN + TEXT + PDF:
             return True
-        if (parent, name) == LEGACY and not self.legacy:
+        if (parent.lower(), name.lower()) == LEGACY and not self.legacy:
             return True
         return name.startswith(".") or name == "node_modules"
 
@@ -108,6 +111,7 @@ def matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _matches(name: str, pattern: str) -> bool:
+    name, pattern = normalize("NFC", name), normalize("NFC", pattern)
     wanted = [part for part in pattern.split("/") if part not in ("", ".")]
     return _same(name.split("/"), wanted)
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 MIN_PASSWORD = 8  # characters; 6 between quotation marks
 MIN_QUOTED_PASSWORD = 6
@@ -43,13 +44,15 @@ _FORMS = {
 _KNOWN = [(kind, re.compile(form)) for kind, form in _FORMS.items()]
 _HINTS = (
     "akia asia ghp_ gho_ ghu_ ghs_ ghr_ _pat_ glpat- xox hooks.slack sk_ rk_ sk- aiza sg. npm_ "
-    "pypi- hf_ eyj bearer :// pass pwd mot key secret token credential"
+    "pypi- hf_ eyj bearer :// pass pwd pw mot mdp key secret token credential -u --user"
 ).split()
 """A line, in lower case, that holds none of these is not looked at: nearly all of them."""
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]{0,400}?)[A-Za-z0-9+/]{40}"
 )
-_PASSWORD = r"pass(?:word|wd|phrase|code)|pwd|mot[ _-]de[ _-]passe"  # noqa: S105 - names of secrets
+_PASSWORD = (  # names of secrets
+    r"pass(?:word|wd|phrase|code)|pwd|mot[ _-]de[ _-]passe|(?<![^\W\d_])(?:pw|mdp)(?![^\W\d_])"  # noqa: S105
+)
 _KEY = (
     r"(?:api|access|account|secret|private|auth|encryption|signing|shared)[ _-]?key(?:_base)?|"
     r"secret|token|credential"
@@ -58,12 +61,27 @@ _VALUE = (
     r"""(?:"(?P<double>[^"\n]{4,200})"|'(?P<single>[^'\n]{4,200})'|"""
     r"""["']?(?P<bare>[^\s"'`|]{4,200}))"""
 )
+# Without quotation marks, a table's cell is a secret only if capitals, small letters and digits
+# mix in it: cells beside the name are filled with all sorts of words, "base64url" or "SHA-256".
+_CELL = (
+    r"\|(?=[ \t]{0,8}(?-i:(?=[^\s|]{0,99}[A-Z])(?=[^\s|]{0,99}[a-z])(?=[^\s|]{0,99}\d))"
+    r"[^\s|]{8,200}[ \t]{0,80}(?:\||$))"
+)
 _NAMED = re.compile(
     rf"(?:(?P<password>{_PASSWORD})|(?P<key>{_KEY}))"
     r"""["'`*]{0,4}[ \t\u00a0\u202f]{0,4}"""
-    r"(?::[ ]?\w{1,20}[ ]?=(?!=)|:=|=>|=(?!=)|:(?!:)|\|(?=[ ]?`))"
+    rf"(?::[ ]?\w{{1,20}}[ ]?=(?!=)|:=|=>|=(?!=)|:(?!:)|\|(?=[ ]?`)|{_CELL})"
     rf"[*`]{{0,4}}[ \t]{{0,8}}`?{_VALUE}",
     re.IGNORECASE,
+)
+_IN_TAGS = re.compile(
+    rf"<[\w.:-]{{0,40}}?(?:(?P<password>{_PASSWORD})|(?P<key>{_KEY}))[\w.-]{{0,20}}"
+    r"(?:[ ][^<>]{0,100})?>\s{0,8}(?P<bare>[^\s<>]{4,200})\s{0,8}</",
+    re.IGNORECASE,
+)
+_IN_COMMAND = re.compile(  # curl -u user:password
+    r"(?<!\S)(?:-[uU]|--(?:proxy-)?user)[ =]?[\"']?"
+    r"(?P<user>[^\s:\"'`]{1,60}):(?P<bare>[^\s\"'`]{4,100})"
 )
 _BEARER = re.compile(r"\bBearer[ ]+(?P<bare>[\w.~+/=-]{16,200})")
 _IN_ADDRESS = re.compile(r"://(?P<user>[^\s/:@]{1,60}):(?P<bare>[^\s/@:]{4,100})@[\w[]")
@@ -119,7 +137,10 @@ def _kind(line: str) -> str:
         return "bearer token"
     if any(map(_is_login, _IN_ADDRESS.finditer(line))):
         return "password in an address"
-    return next(filter(None, map(_named_kind, _NAMED.finditer(line))), "")
+    if any(map(_is_login_in_command, _IN_COMMAND.finditer(line))):
+        return "password"
+    named = chain(_NAMED.finditer(line), _IN_TAGS.finditer(line))
+    return next(filter(None, map(_named_kind, named)), "")
 
 
 def _is_login(match: re.Match[str]) -> bool:
@@ -128,9 +149,16 @@ def _is_login(match: re.Match[str]) -> bool:
     return user != password and not (_is_stand_in(password) or _MADE_BY_CODE.search(password))
 
 
+def _is_login_in_command(match: re.Match[str]) -> bool:
+    """As in an address, and no plain word: `-u` means something else to other commands."""
+    password = match["bare"]
+    return _is_login(match) and len(password) >= MIN_PASSWORD and _is_password(password)
+
+
 def _named_kind(match: re.Match[str]) -> str:
     """What the value beside such a name is; '' for no secret."""
-    quoted = match["double"] or match["single"]
+    groups = match.groupdict()
+    quoted = groups.get("double") or groups.get("single")
     value = quoted or match["bare"].rstrip(".,;:!?)")
     if match["key"]:
         return "key or token" if _is_key(value) else ""

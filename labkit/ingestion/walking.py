@@ -20,11 +20,15 @@ from labkit.types import DocumentError, FileFault
 
 @dataclass(slots=True)
 class Walk:
-    """The files to read, by path; whether the root's product facts are among what may be read."""
+    """The files to read, by path; whether the root's product facts are among what may be read.
+
+    `seen` counts all that lies there, taken or not: only of an empty folder is it 0.
+    """
 
     files: list[Path] = field(default_factory=list)
     faults: list[FileFault] = field(default_factory=list)
     products: bool = False
+    seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ def survey(root: Path, rules: Rules) -> Walk:
             message = f"{fault}. Nothing in this folder is read until then."
             found.faults.append(FileFault(folder.below(FILE_NAME), message))
         except OSError as error:
+            found.seen += isinstance(error, PermissionError)  # closed; a broken disk says otherwise
             message = f"the folder cannot be read ({error.strerror})."
             found.faults.append(FileFault(folder.path or ".", message))
     found.files.sort(key=lambda path: path.relative_to(root).as_posix())
@@ -76,6 +81,7 @@ def _visit(folder: _Folder, base: str, root: Path, rules: Rules, found: Walk) ->
     """Note a folder's files in `found`; return the folders in it that are to be walked."""
     with os.scandir(folder.place(base)) as listing:
         entries = list(listing)
+    found.seen += len(entries)
     ignore_files = folder.ignore_files
     if any(entry.name == FILE_NAME for entry in entries):
         path = Path(folder.place(base), FILE_NAME)
@@ -85,6 +91,7 @@ def _visit(folder: _Folder, base: str, root: Path, rules: Rules, found: Walk) ->
     for entry, name in _kept(entries, folder, base, rules):
         if entry.is_dir(follow_symlinks=False):
             inner.append(_Folder(name, ignore_files))
+            found.seen -= 1  # what lies in it counts
         elif name == PRODUCTS:
             found.products = True
         elif rules.includes(name):

@@ -28,8 +28,12 @@ from labkit.service.line import Busy, Left, ModelLine
 from labkit.service.page import openapi_page
 from labkit.types import Embedder, Role
 
-# Something to read, and no NUL, at which engines written in C would stop.
-READABLE = r"^[^\x00]*[^\s\x00-\x1f][^\x00]*$"
+# Something to read (a joiner, a mark of direction or an accent alone is nothing), and no NUL, at
+# which engines written in C would stop.
+_UNSEEN = (
+    r"\s\x00-\x1f\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+)
+READABLE = rf"^[^\x00]*[^{_UNSEEN}][^\x00]*$"
 CLIENT_LEFT = 499
 _log = logging.getLogger("labkit.service")
 

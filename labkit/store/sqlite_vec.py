@@ -84,8 +84,14 @@ class SqliteVecStore(SqliteStore):
             if _in_step(connection):
                 yield connection
                 return
-        with self._write():
-            pass
+        try:
+            with self._write():
+                pass
+        except StoreError as error:
+            raise StoreError(
+                f"Another kind of store wrote this index last, and its vec0 table cannot be made "
+                f"anew: {error} Where nothing may be written, set store.kind to sqlite."
+            ) from error
         with self._searching() as connection:
             yield connection
 

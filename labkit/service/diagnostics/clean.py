@@ -81,9 +81,15 @@ def last_name(path: str) -> str:
 
 
 def below(path: str) -> str:
-    """A path below a root as it is; of one that is not, its last name."""
-    parts = re.split(r"[/\\]", path)
-    outside = ".." in parts or not parts[0] or parts[0] == "~" or re.match(r"[A-Za-z]:", path)
+    """A path below a root as it is; of one that is not, its last name.
+
+    Records write paths with forward slashes; a backslash is that of an escaped character.
+
+    >>> below(r"notes/\\u202eevil.md"), below("/srv/lab/a.md"), below(r"C:\\lab\\a.md")
+    ('notes/\\\\u202eevil.md', 'a.md', 'a.md')
+    """
+    parts = path.split("/")
+    outside = ".." in parts or parts[0] in ("", "~") or re.match(r"[A-Za-z]:|\\\\", path)
     return last_name(path) if outside else path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
@@ -56,7 +56,9 @@ class Frame:
         return f"{path}{query}{fragment and '#'}{fragment}"
 
     def _in(self, lang: str) -> str:
-        return f"{self.path}?{urlencode({**self.query, 'lang': lang})}"
+        """This page's link: its own path with one slash before it, since two would name a host."""
+        path = "/" + quote(self.path.lstrip("/\\"))
+        return f"{path}?{urlencode({**self.query, 'lang': lang})}"
 
 
 def frame_of(request: Request) -> Frame:
