@@ -35,6 +35,7 @@ from labkit.ingestion.commands import (
     WithLegacy,
     WithPdf,
     WithText,
+    refuse_another,
     show_plan,
     shows_ingest,
 )
@@ -90,6 +91,7 @@ ViewerName = Annotated[
 def rebuild(as_json: AsJson = False) -> None:
     """Build the index anew from the documents, all or nothing."""
     lab = open_lab()
+    refuse_another(lab, Path(os.path.abspath(lab.settings.corpus)))
     source = lab.source()
     if not source.all_documents:
         raise LabError(

@@ -222,6 +222,17 @@ def test_another_source_replaces_the_documents(folder: Folder) -> None:
     assert (again["root"], again["unchanged"]) == (str(folder.path / "other"), 1)
 
 
+@pytest.mark.parametrize("command", ["ingest", "rebuild"])
+def test_a_forgotten_source_does_not_exchange_all_documents(folder: Folder, command: str) -> None:
+    (folder.path / "other").mkdir()
+    (folder.path / "docs/news.md").rename(folder.path / "other/news.md")
+    folder.run("ingest", "--source", "other")
+    said = folder.fault(command)
+    assert f"holds the documents of {folder.path}/other, and source_root is" in said
+    assert "labkit reindex" in said
+    assert list(folder.index.document_hashes()) == ["news"]
+
+
 def test_another_folder_than_the_last_ones_is_named_before_it_is_read(folder: Folder) -> None:
     other = folder.path / "other"
     other.mkdir()

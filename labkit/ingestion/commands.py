@@ -46,7 +46,10 @@ class IngestLab(Protocol):
 
 
 SourceFolder = Annotated[
-    Path | None, typer.Option("--source", help="The folder of documents; default source_root.")
+    Path | None,
+    typer.Option(
+        "--source", help="The folder of documents; default source_root (plan: the last run's)."
+    ),
 ]
 Full = Annotated[bool, typer.Option("--full", help="Embed everything and replace the whole index.")]
 WithText = Annotated[bool, typer.Option("--text", help="Take in .txt files too.")]
@@ -94,6 +97,8 @@ def register(app: typer.Typer, open_lab: Callable[[], IngestLab]) -> None:
         lab = open_lab()
         asked = Asked(text, pdf, legacy, allow_secret or (), full)
         root = folder_of(lab, source)
+        if source is None:
+            refuse_another(lab, root)
         _say_if_another(lab, root, as_json)
         _show_run(run(lab, root, asked), as_json)
 
@@ -137,10 +142,9 @@ def last_folder(lab: IngestLab) -> Path:
 
     LabError if there was none, or if the folder has gone.
     """
-    runs = [run for run in lab.store.runs(limit=1_000_000) if run.command == "ingest"]
-    if not runs:
+    root = _last_root(lab)
+    if root is None:
         raise LabError("This index was not made by ingest. Run: labkit ingest --source DIR")
-    root = Path(next((run for run in runs if run.status == "done"), runs[0]).root)
     if not root.is_dir():
         raise LabError(
             f"{root}, the folder of the last run, is not there. If its disk is not mounted, mount "
@@ -148,6 +152,28 @@ def last_folder(lab: IngestLab) -> Path:
             "it is."
         )
     return root
+
+
+def _last_root(lab: IngestLab) -> Path | None:
+    runs = [run for run in lab.store.runs(limit=1_000_000) if run.command == "ingest"]
+    done = next((run for run in runs if run.status == "done"), runs[0] if runs else None)
+    return Path(os.path.abspath(done.root)) if done else None
+
+
+def refuse_another(lab: IngestLab, root: Path) -> None:
+    """LabError if nobody named a folder, and the index was taken in from another one than `root`.
+
+    A forgotten word must not exchange all documents for those of the settings.
+    """
+    if not lab.store.exists() or made_by(lab.store) != "ingest":
+        return
+    last = _last_root(lab)
+    if last is not None and last != root:
+        raise LabError(
+            f"The index holds the documents of {last}, and source_root is {root}. To bring it up "
+            "to date, run: labkit reindex. For another folder, run: labkit ingest --source DIR, or "
+            "name another index with LABKIT_INDEX."
+        )
 
 
 def _say_if_another(lab: IngestLab, root: Path, as_json: bool) -> None:

@@ -84,7 +84,7 @@ ENGLISH: Mapping[str, str] = {
     "embedded": "Embedded",
     "near_duplicates": "Near-duplicates",
     "faults_of": "Run {id}: files that were not taken in",
-    "notes_of": "Run {id}: files left out on purpose",
+    "notes_of": "Run {id}: notes on files",
     "fault_count_one": "{count} file not taken in",
     "fault_count_many": "{count} files not taken in",
     "note_count_one": "{count} note",

@@ -87,7 +87,7 @@ _PLAIN: Mapping[str, str] = {
     "embedded": "Vectorisés",
     "near_duplicates": "Quasi-doublons",
     "faults_of": "Exécution {id} : fichiers non repris",
-    "notes_of": "Exécution {id} : fichiers écartés volontairement",
+    "notes_of": "Exécution {id} : remarques sur des fichiers",
     "fault_count_one": "{count} fichier non repris",
     "fault_count_many": "{count} fichiers non repris",
     "note_count_one": "{count} remarque",
