@@ -35,7 +35,9 @@ from labkit.ingestion.commands import (
     WithLegacy,
     WithPdf,
     WithText,
+    print_changes,
     refuse_another,
+    settings_dict,
     show_plan,
     shows_ingest,
 )
@@ -136,21 +138,10 @@ def plan(
         return
     found = make_plan(lab.source(), lab.chunker, lab.embedder, lab.store)
     if as_json:
-        values = {"changed": found.changed, **asdict(found)}
-        values["settings"] = {
-            name: {"index": before, "now": now} for name, (before, now) in found.settings.items()
-        }
-        _print_json(values)
+        settings = settings_dict(found.settings)
+        _print_json({"changed": found.changed, **asdict(found), "settings": settings})
         return
-    for label, names in (
-        ("add", found.added),
-        ("change", found.changed_documents),
-        ("remove", found.removed),
-    ):
-        for name in names:
-            typer.echo(f"{label:8}{name}")
-    for name, (before, now) in found.settings.items():
-        typer.echo(f"setting {name}: {before!r} becomes {now!r}")
+    print_changes(found.added, found.changed_documents, found.removed, found.settings)
     typer.echo(f"{len(found.unchanged)} documents unchanged.")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TypeAlias
 
 import typer
 from rich.console import Console
@@ -26,6 +26,8 @@ from labkit.store.sqlite import SqliteStore
 from labkit.types import Chunker, Embedder, FileFault, IngestRun, LabError
 
 NOTHING_READ = 2
+Differences: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""Settings as {field: (in the index, now)}."""
 
 
 class IngestLab(Protocol):
@@ -213,9 +215,7 @@ def plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
         "removed": found.removed,
         "unchanged": found.unchanged,
         "to_embed": found.to_embed,
-        "settings": {
-            name: {"index": before, "now": now} for name, (before, now) in found.settings.items()
-        },
+        "settings": settings_dict(found.settings),
         "failed": len(tree.faults),
         "faults": [asdict(fault) for fault in tree.faults],
         "notes": [asdict(note) for note in tree.notes],
@@ -223,19 +223,27 @@ def plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
 
 
 def _print_plan(found: IngestPlan, tree: Tree) -> None:
-    for label, names in (
-        ("add", found.added),
-        ("change", found.changed),
-        ("remove", found.removed),
-    ):
-        for name in names:
-            typer.echo(f"{label:8}{name}")
-    for name, (before, now) in found.settings.items():
-        typer.echo(f"setting {name}: {before!r} becomes {now!r}")
+    print_changes(found.added, found.changed, found.removed, found.settings)
     _print_files(tree.faults, tree.notes)
     typer.echo(
         f"{len(found.unchanged)} documents unchanged. {found.to_embed} chunks would be embedded."
     )
+
+
+def print_changes(
+    added: Sequence[str], changed: Sequence[str], removed: Sequence[str], settings: Differences
+) -> None:
+    """What a run would change, a line a document or setting."""
+    for label, names in (("add", added), ("change", changed), ("remove", removed)):
+        for name in names:
+            typer.echo(f"{label:8}{name}")
+    for name, (before, now) in settings.items():
+        typer.echo(f"setting {name}: {before!r} becomes {now!r}")
+
+
+def settings_dict(settings: Differences) -> dict[str, dict[str, Any]]:
+    """The settings that differ, as JSON."""
+    return {name: {"index": before, "now": now} for name, (before, now) in settings.items()}
 
 
 def _show_run(run: IngestRun, as_json: bool) -> None:
