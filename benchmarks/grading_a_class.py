@@ -10,10 +10,10 @@ from time import perf_counter
 
 from timing import Mismatch, Ratio, Report, Skipped
 
-from labkit.classroom.grading.grade import How, grade_class
-from labkit.classroom.grading.key import Key
-from labkit.classroom.grading.reports.all import write_reports
-from labkit.classroom.grading.running.sandbox import can_isolate
+from classroom.grading.grade import How, grade_class
+from classroom.grading.key import Key
+from classroom.grading.reports.all import write_reports
+from classroom.grading.running.sandbox import can_isolate
 
 JOBS = 2
 AIM_SECONDS = 15 * 60
@@ -23,7 +23,7 @@ AIM_MEMORY = 500  # MiB of the grader itself, without its workers
 def run(quick: bool) -> Report:
     if not can_isolate():
         raise Skipped("bubblewrap does not work here: apt-get install bubblewrap")
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "tests/grading"))
     from synthetic_class import deviations, synthetic_class, write_class
 
     students = synthetic_class(30 if quick else 300)

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from timing import Report, Skipped, check_same_top, ratio, take_turns
 
-from labkit.admission import admit
+from labkit.answering.access_filter import admit
 from labkit.documents.fingerprint import content_hash, corpus_hash
 from labkit.store import SqliteStore
 from labkit.store.rows import encode_vector

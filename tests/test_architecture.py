@@ -29,9 +29,7 @@ REFERENCE = (
     "embedding",
     "store",  # 04
     "ranking",  # 05
-    "admission.py",  # 06
-    "gate.py",  # 07
-    "generation",
+    "answering",  # 06, 07
 )
 # What lessons 01-07 do not build: other stores and models, and the structure-aware chunker.
 APART = {

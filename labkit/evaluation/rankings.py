@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import TypeAlias
 
-from labkit.admission import admit
+from labkit.answering.access_filter import admit
 from labkit.text import terms
 from labkit.types import Embedder, Hit, Search, VectorStore, Viewer
 

@@ -10,9 +10,9 @@ from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from labkit.answering.engine import MAX_QUESTION
+from labkit.answering.results import hit_dict
 from labkit.assembly import Lab
-from labkit.engine import MAX_QUESTION
-from labkit.results import hit_dict
 from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.desk import Desk
 from labkit.service.diagnostics.forms import day_of, known_viewer, question_error

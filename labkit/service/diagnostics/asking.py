@@ -6,10 +6,10 @@ import warnings
 from dataclasses import dataclass
 from datetime import date
 
+from labkit.answering.engine import Engine
+from labkit.answering.results import Outcome
 from labkit.assembly import Lab
 from labkit.embedding.checks import TextTooLong
-from labkit.engine import Engine
-from labkit.results import Outcome
 from labkit.service.diagnostics.desk import embedder_of, index_of
 from labkit.types import Retrieval, Search, Viewer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TypeAlias
 
-from labkit.engine import MAX_QUESTION, check_question
+from labkit.answering.engine import MAX_QUESTION, check_question
 from labkit.settings import Settings
 from labkit.types import LabError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 
-from labkit.admission import is_eligible
+from labkit.answering.access_filter import is_eligible
 from labkit.assembly import Lab
 from labkit.service.diagnostics.clean import Cleaner, cleaner_for, last_name
 from labkit.service.diagnostics.desk import embedder_of, index_of, store_of

@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
+from labkit.answering.engine import MAX_QUESTION
 from labkit.assembly import Lab
-from labkit.engine import MAX_QUESTION
 from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.desk import Desk
 from labkit.service.diagnostics.forms import SHOWN, QuestionForm, day_of, known_viewer, read_form

@@ -8,7 +8,7 @@ from datetime import date
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from labkit.admission import admit
+from labkit.answering.access_filter import admit
 from labkit.assembly import Lab
 from labkit.service.diagnostics.clean import below
 from labkit.service.diagnostics.desk import index_of

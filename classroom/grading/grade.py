@@ -1,0 +1,261 @@
+"""Grading a class: every submission by itself, a record for each as soon as it is done."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from classroom.exercises import ALL
+from classroom.grading.answer_key import AnswerKey
+from classroom.grading.judge import Judge
+from classroom.grading.key import Key
+from classroom.grading.names import file_names
+from classroom.grading.record import (
+    Basis,
+    basis,
+    differences,
+    read_record,
+    record_path,
+    write_record,
+)
+from classroom.grading.reports.similarity import Answer, answers_in
+from classroom.grading.running.sandbox import Sandbox, sandbox
+from classroom.grading.submissions.collect import collect
+from classroom.grading.submissions.released import exercises_of
+from classroom.grading.submissions.triage import triage
+from classroom.grading.types import Graded, Submission
+from classroom.grading.writing import write_whole
+from labkit.types import LabError
+
+_INSTEAD = "Take another folder for these results, or say --fresh to replace what is there."
+Recorded: TypeAlias = tuple[Graded, Basis]
+Progress = Callable[[int, int, str], None]
+"""Told after each submission: how many are done, of how many, and which."""
+
+
+@dataclass(slots=True)
+class Class:
+    """A graded class: everything that reports are made of."""
+
+    graded: list[Graded] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    kept: int = 0  # graded before, and nothing of it has changed
+    faults: list[str] = field(default_factory=list)  # submissions that the grader failed on
+    sandbox: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to grade: under which key and label of hidden cases, how many submissions at a time,
+    whether a machine without a sandbox will do, whether records of an earlier run are ignored."""
+
+    key: Key
+    seed: str = "1"
+    jobs: int = 1
+    unsafe: bool = False
+    fresh: bool = False
+
+
+def grade_class(
+    submissions: Path, results: Path, how: How, progress: Progress = lambda *_: None
+) -> Class:
+    """Grade every submission below a folder (or in a zip) and write their records.
+
+    What an earlier run graded on the same basis is kept. A Ctrl-C ends at once and leaves the
+    records that there are; the next run goes on from them. A fault on one submission is noted and
+    stops no other. LabError if the results lie inside the submissions, or if they hold records of
+    another key or seed and `fresh` does not say that they may go.
+    """
+    if results.resolve().is_relative_to(submissions.resolve()):
+        raise LabError(
+            f"{results} lies inside {submissions}: the next run would take it for a student."
+        )
+    found = _collected(submissions)
+    known = {} if how.fresh else _known(found, results, how)
+    write_whole(results / ".writable", "").unlink()  # better now than after an hour of grading
+    return _grade(found, results, how, progress, known)
+
+
+def _known(found: Sequence[Submission], results: Path, how: How) -> dict[Path, Recorded]:
+    """The records of an earlier grading. LabError if one is not of this student, key and seed:
+    nothing is replaced without a word."""
+    known: dict[Path, Recorded] = {}
+    for submission in found:
+        path = record_path(results, submission)
+        if not path.is_file():
+            continue
+        try:
+            graded, on = read_record(path, how.key)
+        except LabError as error:
+            raise LabError(f"{error} {_INSTEAD}") from error
+        if (graded.student, graded.assignment) != (submission.student, submission.assignment):
+            raise LabError(f"The record of {submission.name} is another student's. {_INSTEAD}")
+        if on.seed != how.seed:
+            raise LabError(
+                f"The record of {submission.name} was made with the seed {on.seed!r}, not "
+                f"{how.seed!r}. {_INSTEAD}"
+            )
+        known[path] = graded, on
+    return known
+
+
+def regrade(
+    submissions: Path, results: Path, how: How, progress: Progress = lambda *_: None
+) -> list[Regraded]:
+    """Grade again what has a record, under that record's seed, and leave the records alone.
+
+    LabError if a record was not signed with this key, or if no submission has one.
+    """
+    known = [
+        (submission, *read_record(path, how.key))
+        for submission in _collected(submissions)
+        if (path := record_path(results, submission)).is_file()
+    ]
+    if not known:
+        raise LabError(f"{results.name} holds no record of any submission in {submissions.name}.")
+    found = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in sorted({on.seed for _, _, on in known}):
+            same = [submission for submission, _, on in known if on.seed == seed]
+            _grade(same, Path(scratch), replace(how, seed=seed), progress, {})
+        for submission, before, on in known:
+            path = record_path(Path(scratch), submission)
+            if not path.is_file():
+                raise LabError(f"{submission.name} could not be graded again.")
+            after, now = read_record(path, how.key)
+            found.append(Regraded(before, after, on, now))
+    return found
+
+
+def _collected(submissions: Path) -> list[Submission]:
+    """The submissions, each with a folder for its results that is no other student's."""
+    found = _told_apart(collect(submissions))
+    folders = file_names(one.student for one in found)
+    return [replace(one, folder=folders[one.student]) for one in found]
+
+
+def _told_apart(found: Sequence[Submission]) -> list[Submission]:
+    """Two students who look alike, by whatever way, are told apart by where their work lies."""
+    alike = Counter((one.student, one.assignment) for one in found)
+    return [
+        replace(one, student=f"{one.student} [{hashlib.sha256(one.name.encode()).hexdigest()[:6]}]")
+        if alike[one.student, one.assignment] > 1
+        else one
+        for one in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """A record and what grading again came to, each with its basis."""
+
+    before: Graded
+    after: Graded
+    basis_before: Basis
+    basis_after: Basis
+
+    @property
+    def differences(self) -> list[str]:
+        """Other bases first: they explain other marks."""
+        pairs = zip(
+            asdict(self.basis_before).items(), asdict(self.basis_after).values(), strict=True
+        )
+        changed = [f"another {name} than then" for (name, old), new in pairs if old != new]
+        return changed + differences(self.before, self.after)
+
+
+def _grade(
+    found: Sequence[Submission],
+    results: Path,
+    how: How,
+    progress: Progress,
+    known: Mapping[Path, Recorded],
+) -> Class:
+    """Grade what is not `known` on the same basis, and record it."""
+    done = Class()
+    with ExitStack() as stack:
+        box = stack.enter_context(sandbox(unsafe=how.unsafe))
+        done.sandbox = box.name
+        grader = _Grader(box, results, how, known)
+        pool = stack.enter_context(ThreadPoolExecutor(how.jobs))
+        futures = {pool.submit(grader.grade, submission): submission for submission in found}
+        try:
+            _gather(futures, done, progress)
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            box.stop()
+            raise
+    done.graded.sort(key=lambda one: (one.student, one.assignment))
+    done.answers.sort(key=lambda one: (one.exercise, one.student))
+    return done
+
+
+def _gather(futures: dict[Future[_Done], Submission], done: Class, progress: Progress) -> None:
+    """Take results as they come."""
+    waiting = set(futures)
+    while waiting:
+        ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in ready:
+            submission = futures[future]
+            try:
+                one = future.result()
+            except Exception as error:
+                done.faults.append(f"{submission.name}: {type(error).__name__}: {error}")
+            else:
+                done.graded.append(one.graded)
+                done.answers += one.answers
+                done.kept += one.kept
+            progress(len(futures) - len(waiting), len(futures), submission.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    graded: Graded
+    answers: Sequence[Answer]
+    kept: bool
+
+
+class _Grader:
+    """Grades one submission at a time in as many threads as there are slots."""
+
+    def __init__(
+        self, box: Sandbox, results: Path, how: How, known: Mapping[Path, Recorded]
+    ) -> None:
+        self._box, self._results, self._how, self._known = box, results, how, known
+        keys = {name: AnswerKey(exercise, how.key.seed(how.seed)) for name, exercise in ALL.items()}
+        self._judge = Judge(box, keys)
+        self._slots: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for slot in range(how.jobs):
+            self._slots.put(slot)
+        self._reading = threading.Lock()  # the largest notebooks take a lot of memory to read
+
+    def grade(self, submission: Submission) -> _Done:
+        """The marks of a submission, from its record if nothing changed since."""
+        with self._reading:
+            triaged = triage(submission)
+        answers = answers_in(submission.student, triaged)
+        path, on = record_path(self._results, submission), self._basis(submission)
+        before, on_before = self._known.get(path, (None, None))
+        if before is not None and on_before == on:
+            return _Done(before, answers, kept=True)
+        slot = self._slots.get()
+        try:
+            graded = self._judge.grade(submission, triaged, slot)
+        finally:
+            self._slots.put(slot)
+        write_record(path, graded, on, self._how.key)
+        return _Done(graded, answers, kept=False)
+
+    def _basis(self, submission: Submission) -> Basis:
+        exercises = exercises_of(submission.assignment)
+        return basis(submission, exercises, self._how.seed, self._box.name)

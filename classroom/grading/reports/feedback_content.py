@@ -1,0 +1,329 @@
+"""What a student is told about one assignment.
+
+It is chosen here, once; `feedback_html` and `feedback_markdown` only give it form.
+Of a case that is not an example, nothing is said but whether it holds, and as a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from classroom.checking import DIED, NOT_RUN, TOO_SLOW, Outcome
+from classroom.exercise import Exercise
+from classroom.exercises import ALL
+from classroom.grading.answer_key import shares
+from classroom.grading.names import shown
+from classroom.grading.reports.advice import step
+from classroom.grading.types import (
+    CaseVerdict,
+    ExerciseMark,
+    Finding,
+    Graded,
+    Group,
+    Kind,
+)
+from classroom.show import short_run, visible
+
+CASES, FINDINGS = 5, 30  # how many of each one exercise shows
+IN_WORDS = {
+    Outcome.RIGHT: "right",
+    Outcome.NOT_ATTEMPTED: "not attempted yet",
+    Outcome.WRONG: "not right yet",
+    Outcome.CRASHED: "ends in an error",
+    Outcome.TOO_SLOW: "no result in time",
+    Outcome.DELEGATED: "calls labkit's own solution",
+    Outcome.DIED: "ended the process",
+}
+_FILE = "Your file"
+_UNREAD = (Kind.UNREADABLE, Kind.TOO_LARGE, Kind.NO_NOTEBOOK, Kind.NOT_OURS)
+_NO_CASES = (Outcome.RIGHT, Outcome.NOT_ATTEMPTED, Outcome.DELEGATED)  # whose counts say nothing
+_ENDED = (TOO_SLOW, DIED, NOT_RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many cases of a group hold, and the points for it; `remark` says what else may be said
+    of them."""
+
+    group: Group
+    held: int
+    total: int
+    points: str = ""
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailingCase:
+    """A public case that fails: the call, what was expected, and what came."""
+
+    call: str
+    expected: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something found in the submission: where, what, and what became of it."""
+
+    place: str
+    message: str
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What is said of one exercise. Texts may hold `code` in backticks; all are short, and none is
+    escaped. `line` is where the code stopped, `where` where Python could not read it."""
+
+    exercise: str
+    title: str
+    points: str
+    outcome: Outcome
+    works: str
+    held: tuple[Held, ...] = ()
+    sentence: str = ""
+    failing: tuple[FailingCase, ...] = ()
+    more_failing: int = 0
+    line: str = ""
+    where: str = ""
+    step: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """All that a student is told of one assignment; what works comes first. `assignment` and
+    `points` are empty where nothing could be read as work on one."""
+
+    title: str
+    student: str
+    assignment: str
+    points: str
+    works: tuple[str, ...]
+    next_step: str
+    sections: tuple[Section, ...]
+    notes: tuple[Note, ...]
+
+
+def feedback(one: Graded) -> Feedback:
+    """What is said of a result."""
+    said = {mark.exercise: _of(mark, one.findings) for mark in one.marks}
+    unread = _unread(one)
+    sections = tuple(_section(mark, said[mark.exercise]) for mark in one.marks)
+    return Feedback(
+        title="Feedback on" if one.assignment else "We could not read what you sent",
+        student=clean(one.student, 80),
+        assignment=clean(one.assignment, 80),
+        points=f"{points(one.score)} of {one.max_score} points" if one.assignment else "",
+        works=_what_works(one.marks),
+        next_step=unread or _next_step(one.marks, said),
+        sections=() if unread else sections,
+        notes=_notes([found for found in one.findings if not _stands_below(found, one.marks)]),
+    )
+
+
+def _unread(one: Graded) -> str:
+    """Why nothing could be read as an answer, if that is so: then nothing else comes next."""
+    if any(mark.outcome is not Outcome.NOT_ATTEMPTED for mark in one.marks):
+        return ""
+    reasons = (f.message for f in one.findings if f.kind in _UNREAD and not (f.cell or f.repaired))
+    return clean(next(reasons, ""), 300)
+
+
+def _stands_below(found: Finding, marks: Sequence[ExerciseMark]) -> bool:
+    """Is it said where the exercise is?"""
+    missing = found.kind in (Kind.MISSING_CELL, Kind.RENAMED_FUNCTION)
+    return any(
+        found.exercise == mark.exercise and (missing or found.message == mark.message)
+        for mark in marks
+    )
+
+
+def _of(mark: ExerciseMark, findings: Sequence[Finding]) -> list[Finding]:
+    """What was found of an exercise; a draft that Python cannot read says nothing of an answer
+    whose cases ran."""
+    about = [finding for finding in findings if finding.exercise == mark.exercise]
+    return [f for f in about if not (mark.cases and f.kind is Kind.SYNTAX_ERROR)]
+
+
+def points(value: float) -> str:
+    """A score in at most two decimals."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def clean(text: str, limit: int) -> str:
+    """A text from outside: cut, and with the characters visible that are not so by themselves."""
+    return short_run(visible("".join(map(shown, text[: limit + 1]))), limit)
+
+
+def _what_works(marks: Sequence[ExerciseMark]) -> tuple[str, ...]:
+    solved = [mark for mark in marks if mark.outcome is Outcome.RIGHT]
+    partly = [mark for mark in marks if mark not in solved and mark.score > 0]
+    said = []
+    if solved:
+        names = ", ".join(map(_named, solved))
+        said.append(f"Solved: {names}. That is {len(solved)} of {len(marks)} exercises.")
+    if partly:
+        names = ", ".join(f"{_named(mark)} ({_earned(mark)})" for mark in partly)
+        said.append(f"Partly there: {names}.")
+    return tuple(said)
+
+
+def _next_step(marks: Sequence[ExerciseMark], said: Mapping[str, Sequence[Finding]]) -> str:
+    """The first exercise that is not solved comes next: later ones build on it."""
+    first = next((mark for mark in marks if mark.outcome is not Outcome.RIGHT), None)
+    if first is None:
+        return "Everything holds. Well done: go on with the next lesson." if marks else ""
+    if first.score <= 0:
+        about = said[first.exercise]
+        return " ".join([f"Go on with {_named(first)}.", *_reason(about), step(first, about)])
+    earned = f"{_earned(first)} are yours already."
+    return f"Go on with {_named(first)}: {earned} {clean(first.sentence, 300)}".strip()
+
+
+def _reason(findings: Sequence[Finding]) -> list[str]:
+    """What kept the answer from being tried, if something did."""
+    for found in findings:
+        if found.kind is Kind.SYNTAX_ERROR:
+            return [f"{_place(found)}:"]
+        if found.kind in (Kind.RENAMED_FUNCTION, Kind.MISSING_CELL):
+            return [clean(found.message, 300)]
+    return []
+
+
+def _named(mark: ExerciseMark) -> str:
+    return f"`{clean(mark.exercise, 80)}`"
+
+
+def _earned(mark: ExerciseMark) -> str:
+    return f"{points(mark.score)} of {mark.max_score} points"
+
+
+def _section(mark: ExerciseMark, findings: Sequence[Finding]) -> Section:
+    exercise = ALL.get(mark.exercise)
+    failing = _failing(mark)
+    unread = next((found for found in findings if found.kind is Kind.SYNTAX_ERROR), None)
+    next_step = step(mark, findings)
+    return Section(
+        exercise=clean(mark.exercise, 80),
+        title=exercise.title if exercise else clean(mark.exercise, 80),
+        points=_earned(mark),
+        outcome=mark.outcome,
+        works=_works(mark, findings),
+        held=() if mark.outcome in _NO_CASES else _held(mark),
+        sentence=clean(mark.sentence, 300) or _own_message(mark),
+        failing=failing[:CASES],
+        more_failing=max(len(failing) - CASES, 0),
+        line="" if unread else clean(mark.line, 200),
+        where=_place(unread) if unread else "",
+        step=next_step and f"{next_step}{_help(exercise)}",
+        notes=_notes(mark.findings),
+    )
+
+
+def _own_message(mark: ExerciseMark) -> str:
+    """The judge's message, which of hidden cases says nothing that would describe them. `_works`
+    has that of an exercise not attempted."""
+    return clean(mark.message, 300) if mark.outcome is not Outcome.NOT_ATTEMPTED else ""
+
+
+def _works(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
+    """The first sentence of an exercise: what already works in it."""
+    if mark.outcome is Outcome.RIGHT:
+        return "Every case holds. Well done."
+    if mark.outcome is Outcome.NOT_ATTEMPTED:
+        return _not_attempted(mark, findings)
+    if mark.outcome is Outcome.DELEGATED:
+        return "You found out where labkit does this; now write your own."
+    parts = [_part(held) for held in _held(mark) if held.held]
+    if parts:
+        return f"What holds already: {', '.join(parts)}."
+    return "A start is made."
+
+
+def _not_attempted(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
+    """What was found instead of an answer says more than that there is none."""
+    for found in findings:
+        if found.kind is Kind.RENAMED_FUNCTION:
+            return clean(found.message, 300)
+    missing = [found.message for found in findings if found.kind is Kind.MISSING_CELL]
+    return f"This one is still ahead of you. {clean([*missing, mark.message][0], 300)}".strip()
+
+
+def _part(held: Held) -> str:
+    whole = held.held == held.total > 1
+    return f"{'all' if whole else f'{held.held} of'} {held.total} {held.group}"
+
+
+def _held(mark: ExerciseMark) -> tuple[Held, ...]:
+    """The groups in their order, counted, with the points that each earned as a whole."""
+    cases, earned = mark.cases, shares(mark.max_score, mark.cases)
+    examples_hold = all(case.passed for case in cases if case.group is Group.EXAMPLES)
+    counted = []
+    for group in Group:
+        of_group = [case for case in cases if case.group is group]
+        if of_group:
+            remarks = _endings(of_group)
+            if group is Group.REFUSALS and not examples_hold:
+                remarks.append("count as soon as all examples hold")
+            held = sum(case.passed for case in of_group)
+            gained = f"{points(earned[group].earned)} of {points(earned[group].most)}"
+            counted.append(Held(group, held, len(of_group), gained, "; ".join(remarks)))
+    return tuple(counted)
+
+
+def _endings(cases: Sequence[CaseVerdict]) -> list[str]:
+    """Of errors, only the two that the student's own clock and machine would show, as counts."""
+    counts = {
+        words: sum(case.raised == words and not case.passed for case in cases) for words in _ENDED
+    }
+    return [f"{count} × {words}" for words, count in counts.items() if count]
+
+
+def _failing(mark: ExerciseMark) -> tuple[FailingCase, ...]:
+    """The failing examples. Cases of other groups are hidden, whatever they carry."""
+    return tuple(
+        FailingCase(
+            clean(case.shown.get("call", ""), 320),
+            clean(case.shown.get("expected", ""), 200),
+            clean(case.shown.get("got", ""), 200),
+        )
+        for case in mark.cases
+        if case.group is Group.EXAMPLES and not case.passed and case.shown
+    )
+
+
+def _help(exercise: Exercise | None) -> str:
+    if exercise is None:
+        return ""
+    return f' Lesson {exercise.stage:02d} explains it; `hint("{exercise.id}")` gives the next hint.'
+
+
+def _notes(findings: Sequence[Finding]) -> tuple[Note, ...]:
+    notes = [
+        Note(
+            _place(finding),
+            clean(finding.message, 300),
+            _then(finding),
+        )
+        for finding in findings[:FINDINGS]
+    ]
+    if len(findings) > FINDINGS:
+        notes.append(Note(_FILE, f"And {len(findings) - FINDINGS} more like these.", ""))
+    return tuple(notes)
+
+
+def _then(finding: Finding) -> str:
+    free = finding.repaired and finding.kind is not Kind.SOLUTION_MARKS
+    return "This costs no points." if free else ""
+
+
+def _place(finding: Finding) -> str:
+    """Jupyter numbers no text cells, and we do: so the exercise helps to find the cell."""
+    if not finding.cell:
+        return f"Line {finding.line}" if finding.line else _FILE
+    what = "the test of" if finding.kind is Kind.CHANGED_TEST else "your answer to"
+    name = clean(finding.exercise, 80).replace("`", "'")
+    whose = f" ({what} `{name}`)" if name else ""
+    return f"Cell {finding.cell}{whose}" + (f", line {finding.line}" if finding.line else "")

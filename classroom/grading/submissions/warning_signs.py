@@ -1,0 +1,102 @@
+"""What an instructor may want to look at in a learner's code, read from its syntax tree.
+
+None of this changes a mark: the sandbox holds whatever the code does. A sign says where to look.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import classroom
+from classroom.grading.names import shown
+from classroom.grading.types import Finding, Kind
+
+MAX_SIGNS = 20  # a cell
+_MODULES = frozenset(
+    "ctypes gc inspect subprocess socket multiprocessing signal pty resource importlib builtins "
+    "faulthandler _thread _ctypes _socket posix".split()
+)
+# What knows the answers; what a lesson imports, such as `check` and `hint`, is not among it.
+_OURS = re.compile(rf"classroom(?:$|\.(?!(?:learner|{'|'.join(classroom.__all__)})\b))")
+_ATTRIBUTES = frozenset(
+    "_getframe _current_frames __globals__ __builtins__ __subclasses__ __code__ __closure__ "
+    "__loader__ __spec__ f_back f_globals f_locals f_builtins tb_frame gi_frame cr_frame "
+    "settrace setprofile addaudithook _exit fork forkpty kill killpg abort system popen "
+    "execv execve execvp spawnv spawnl setrlimit".split()
+)
+_NAMES = frozenset("__import__ __builtins__ __loader__ exec eval compile get_ipython".split())
+_PATH = re.compile(
+    r"(?:/(?:home|Users|root|tmp|mnt|media|content|kaggle|var|usr|opt|etc|Volumes)(?:/|$)"
+    r"|~[\w.-]*[/\\]|[A-Za-z]:[\\/](?![\\/])|\\\\\w)"
+)
+_MAX_SHOWN = 60
+_INPUT = (
+    "`input()` has nobody to answer while grading: it raises EOFError. Use the parameters instead."
+)
+
+
+def signs(tree: ast.Module) -> list[Finding]:
+    """Calls for input, absolute paths, and what reaches for the machinery; each once, in the order
+    of lines. `cell` and `exercise` are for the caller to fill in."""
+    found: dict[str, Finding] = {}
+    for node in ast.walk(tree):
+        for kind, message in _of(node):
+            sign = Finding(kind, message, line=getattr(node, "lineno", 0))
+            if message not in found or sign.line < found[message].line:
+                found[message] = sign
+    return sorted(found.values(), key=lambda sign: (sign.line, sign.message))[:MAX_SIGNS]
+
+
+def _of(node: ast.AST) -> Iterator[tuple[Kind, str]]:
+    match node:
+        case ast.Call(ast.Name("input") | ast.Attribute(ast.Name("builtins"), "input")):
+            yield Kind.INPUT, _INPUT
+        case ast.Constant(str(text)):
+            yield from _text(text)
+        case ast.Import(names):
+            for name in names:
+                yield from _module(name.name)
+        case ast.ImportFrom(module, names):
+            for name in names:
+                yield from _module(module or "", name.name)
+        case ast.Attribute(_, name) if name in _ATTRIBUTES:
+            yield _machinery(f"uses `{name}`")
+        case ast.Attribute(ast.Name("sys"), "modules"):
+            yield _machinery("uses `sys.modules`")
+        case ast.Attribute(ast.Name("os"), "write" | "dup" | "dup2" | "pipe" as name):
+            yield _machinery(f"uses `os.{name}`")
+        case ast.Call(ast.Name("getattr" | "setattr" | "delattr" as name), [_, what, *_]):
+            if not isinstance(what, ast.Constant):
+                yield _machinery(f"calls `{name}` with a name that is made on the way")
+        case ast.Name("vars" | "globals" | "locals" as name):
+            yield _machinery(f"uses `{name}`")
+        case ast.Attribute(ast.Name("operator"), "attrgetter" | "methodcaller" as name):
+            yield _machinery(f"uses `operator.{name}`")
+        case ast.Name(name) if name in _NAMES:
+            yield _machinery(f"uses `{name}`")
+
+
+def _module(module: str, name: str = "") -> Iterator[tuple[Kind, str]]:
+    full = f"{module}.{name}" if name else module
+    if module.split(".")[0] in _MODULES or _OURS.match(full):
+        yield _machinery(f"imports `{shown(module)}`")
+    elif name in _ATTRIBUTES:
+        yield _machinery(f"imports `{shown(full)}`")
+
+
+def _text(text: str) -> Iterator[tuple[Kind, str]]:
+    cut = shown(text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…")
+    # The second is getattr(value, "__globals__").
+    if "/proc/" in text or (text in _ATTRIBUTES and text.startswith("_")):
+        yield _machinery(f"names `{cut}`")
+    elif _PATH.match(text) and "\n" not in text:
+        yield (
+            Kind.ABSOLUTE_PATH,
+            f"The path `{cut}` exists on one computer, not where the code is graded.",
+        )
+
+
+def _machinery(what: str) -> tuple[Kind, str]:
+    return Kind.MACHINERY, f"The code {what}, which no exercise asks for; worth a look."
