@@ -29,9 +29,16 @@ def project() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def asked(project: dict[str, Any]) -> dict[str, Requirement]:
-    """What pyproject.toml asks for, base and `test`, by name."""
-    lines = [*project["dependencies"], *project["optional-dependencies"]["test"]]
-    return {str(canonicalize_name(r.name)): r for r in map(Requirement, lines)}
+    """What pyproject.toml asks for, base and `test` with the extras that it names, by name."""
+    extras = project["optional-dependencies"]
+    waiting = [Requirement(line) for line in [*project["dependencies"], *extras["test"]]]
+    found: dict[str, Requirement] = {}
+    for requirement in waiting:
+        if requirement.name == project["name"]:
+            waiting += [Requirement(line) for name in requirement.extras for line in extras[name]]
+        else:
+            found[str(canonicalize_name(requirement.name))] = requirement
+    return found
 
 
 @pytest.fixture(scope="module")
