@@ -246,6 +246,7 @@ def stats(as_json: AsJson = False) -> None:
         _print_json({**values, "last_run": run, "health": asdict(health)})
         return
     manifest = values.pop("manifest")
+    manifest["origin"] = " of ".join(filter(None, manifest["origin"].values())) or "unknown"
     for name, value in {**values, **manifest.pop("embedder"), **manifest}.items():
         typer.echo(f"{name:18}{value}")
     if last:

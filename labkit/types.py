@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,15 +300,35 @@ class EmbedderIdentity:
     metric: str = "cosine"
 
 
+Command: TypeAlias = Literal["rebuild", "ingest"]
+"""The two ways to bring documents into an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which command made an index, and of which folder: what its owner can be told to run.
+
+    `command` is empty where nobody knows, as in an index from before this was noted.
+    """
+
+    command: Command | Literal[""] = ""
+    root: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The lock file of an index: what must be the same when it is read as when it was built."""
+    """The lock file of an index: what must be the same when it is read as when it was built.
+
+    `origin` stands in it and is written with it, but is no setting: two manifests that differ in
+    nothing else are equal.
+    """
 
     embedder: EmbedderIdentity
     chunker: str
     analyser: str
     corpus_sha256: str
     products_sha256: str
+    origin: Origin = field(default=Origin(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +339,46 @@ class IndexStats:
     chunks: int
     products: int
     vector_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """What an index knows of a document without its chunks: enough to tell whether it changed.
+
+    `product` says whether it was rendered from product facts.
+    """
+
+    id: str
+    path: str
+    title: str
+    content_hash: str
+    product: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document ready to be written: `vectors[i]` is that of `chunks[i]`.
+
+    `product` holds the facts that the document was rendered from, if it was.
+    """
+
+    document: Document
+    chunks: Sequence[Chunk]
+    vectors: Matrix
+    product: Product | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TermStatistics:
+    """What the eligible passages know of some terms; a term that none of them holds is absent.
+
+    `passages` counts them, `document_frequency` those that hold a term; `best` is the highest share
+    that a term has in the BM25 score of any of them.
+    """
+
+    passages: int
+    document_frequency: Mapping[str, int]
+    best: Mapping[str, float]
 
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "interrupted"]
@@ -344,7 +404,7 @@ class IngestRun:
     Times are ISO 8601 in UTC.
     """
 
-    command: Literal["rebuild", "ingest"]
+    command: Command
     root: str
     started: str
     finished: str = ""
@@ -405,11 +465,54 @@ class Embedder(Protocol):
     def health(self) -> Health: ...
 
 
+@runtime_checkable
 class VectorStore(Protocol):
-    """Stage 04: keeps an index, and finds in it what a viewer may see."""
+    """Stage 04: keeps an index, finds in it what a viewer may see, and records the runs.
+
+    All that engine, life cycle, evaluation and pages use of a store. Every fault is a StoreError
+    that says what to do.
+    """
+
+    # --- reading ---
+
+    def exists(self) -> bool:
+        """Is there an index, built at least once?"""
+
+    def manifest(self) -> Manifest: ...
+
+    def stats(self) -> IndexStats: ...
+
+    def documents(self) -> list[DocumentRecord]:
+        """Every document by id, those without any chunk included; reads no vector."""
+
+    def chunks(self, source_id: str) -> list[tuple[Chunk, Vector]]:
+        """The chunks of one document in order of part, checked, each with its vector."""
+
+    def runs(self, limit: int | None = 20) -> list[IngestRun]:
+        """The last `limit` runs, newest first; None: all of them."""
+
+    # --- searching: `k` is bounded by the caller, and only eligible passages take part ---
+
+    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
+        """The k eligible chunks of highest cosine, by (-cosine, id).
+
+        Cosines are float64, rounded to 12 decimals: every store gives the same list.
+        """
+
+    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+        """The k eligible chunks of highest BM25 score above zero, by (-score, id)."""
+
+    def mean_cosines(self, vector: Vector, eligible: Eligible) -> Mapping[str, float]:
+        """For each language the mean cosine of its eligible passages to `vector`: the product of
+        the question's unit vector with the mean of theirs."""
+
+    def term_statistics(self, terms: Sequence[str], eligible: Eligible) -> TermStatistics:
+        """How often the eligible passages hold these terms, and how much a term could score."""
+
+    # --- writing: each call is one transaction, all or nothing ---
 
     def initialize(self) -> None:
-        """Make the schema if it is missing. Resets nothing."""
+        """Make the schema, or bring it up to date. Resets nothing."""
 
     def replace_all(
         self,
@@ -419,31 +522,20 @@ class VectorStore(Protocol):
         vectors: Matrix,
         products: Sequence[Product],
     ) -> None:
-        """Replace the whole index in one transaction; on any failure the old one stays."""
+        """Replace the whole index; on any failure the old one stays."""
 
-    def upsert_document(
-        self,
-        document: Document,
-        chunks: Sequence[Chunk],
-        vectors: Matrix,
-        embedder: EmbedderIdentity | None = None,
-    ) -> None:
-        """Replace one document and its chunks in one transaction; StoreError if the vectors are
-        those of another `embedder` than the manifest's."""
+    def upsert(self, items: Sequence[IndexedDocument], embedder: EmbedderIdentity) -> None:
+        """Replace these documents and their chunks; StoreError if the vectors are those of another
+        `embedder` than the manifest's."""
 
-    def delete_document(self, source_id: str) -> None: ...
+    def delete(self, source_ids: Sequence[str]) -> None:
+        """Take these documents out; deleted means gone. An id that is not there is no error."""
 
-    def document_hash(self, source_id: str) -> str | None: ...
+    def start_run(self, command: Command, root: str, started: str = "") -> int:
+        """Record that a run started, now if `started` is empty, and return its id."""
 
-    def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
-        """The k eligible chunks of highest cosine, by (-cosine, id)."""
-
-    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
-        """The k eligible chunks of highest BM25 score above zero, by (-score, id)."""
-
-    def manifest(self) -> Manifest: ...
-
-    def stats(self) -> IndexStats: ...
+    def finish_run(self, run_id: int, run: IngestRun) -> None:
+        """Record how that run ended: all of `run` but its id, command, root and start."""
 
 
 class Search(Protocol):

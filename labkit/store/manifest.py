@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from labkit.types import EmbedderIdentity, Manifest, StoreError
+from labkit.types import EmbedderIdentity, Manifest, Origin, StoreError
 
 
 def to_json(manifest: Manifest) -> str:
@@ -22,7 +22,8 @@ def from_json(text: str) -> Manifest:
         embedder = EmbedderIdentity(**values["embedder"])
         if type(embedder.dimension) is not int or embedder.dimension < 1:
             raise ValueError(embedder.dimension)
-        return Manifest(**{**values, "embedder": embedder})
+        origin = Origin(**values.get("origin", {}))
+        return Manifest(**{**values, "embedder": embedder, "origin": origin})
     except (ValueError, TypeError, KeyError) as error:
         raise StoreError("The manifest of the index is damaged. Run: labkit rebuild") from error
 
@@ -32,7 +33,7 @@ def manifest_differences(index: Manifest, now: Manifest) -> dict[str, tuple[Any,
 
     Equal dimensions do not make two models equal: all of the embedder's identity is compared.
     """
-    left, right = _flat(asdict(index)), _flat(asdict(now))
+    left, right = _settings(index), _settings(now)
     return {name: (left[name], right[name]) for name in left if left[name] != right[name]}
 
 
@@ -43,6 +44,13 @@ def check_manifest(index: Manifest, now: Manifest) -> None:
             f"The index does not fit these settings: '{name}' is {indexed!r} in the index and "
             f"{current!r} now. Run: labkit rebuild"
         )
+
+
+def _settings(manifest: Manifest) -> dict[str, Any]:
+    """All that has to agree: every field but the origin."""
+    values = asdict(manifest)
+    del values["origin"]
+    return _flat(values)
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:

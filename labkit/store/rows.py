@@ -9,29 +9,11 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-import numpy as np
-
+from labkit.text import terms
 from labkit.types import Chunk, Metadata, StoreError, Vector
+from labkit.vectors import LITTLE_ENDIAN, decode_vector, encode_vector
 
-_LITTLE_ENDIAN = np.dtype("<f4")
-
-
-def encode_vector(vector: Vector) -> bytes:
-    """A vector as little-endian float32: 4 bytes a dimension, the same on every machine.
-
-    >>> encode_vector(np.array([1.0], dtype=np.float32)).hex()
-    '0000803f'
-    """
-    return np.asarray(vector, dtype=_LITTLE_ENDIAN).tobytes()
-
-
-def decode_vector(blob: bytes) -> Vector:
-    """The vector that `encode_vector` wrote.
-
-    >>> decode_vector(bytes.fromhex("0000803f"))
-    array([1.], dtype=float32)
-    """
-    return np.frombuffer(blob, dtype=_LITTLE_ENDIAN).astype(np.float32)
+__all__ = ["chunk_row", "damaged", "decode_vector", "encode_vector", "row_chunk", "row_terms"]
 
 
 def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
@@ -80,13 +62,22 @@ def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
         raise damaged(row["id"], "its id does not fit its document and part")
     if hashlib.sha256(chunk.text.encode()).hexdigest() != source.get("text_sha256"):
         raise damaged(chunk.id, "its text is not the text that was indexed")
-    if len(blob) != _LITTLE_ENDIAN.itemsize * dimension:
+    if len(blob) != LITTLE_ENDIAN.itemsize * dimension:
         raise damaged(chunk.id, f"its vector has {len(blob)} bytes, not {4 * dimension}")
     if hashlib.sha256(blob).hexdigest() != source.get("vector_sha256"):
         raise damaged(chunk.id, "its vector is not the vector that was indexed")
     if _rest_hash(chunk) != source.get("rest_sha256"):
         raise damaged(chunk.id, "its title, scope, days or offsets are not those that were indexed")
     return chunk, blob
+
+
+def row_terms(row: sqlite3.Row, chunk: Chunk) -> list[str]:
+    """The terms of a chunk: those that are kept with its row, or else analysed now.
+
+    A file from before terms were kept has no such column, and old rows in a newer one no value.
+    """
+    kept = row["terms"] if "terms" in row.keys() else None  # noqa: SIM118 - a row holds values
+    return terms(chunk.searchable) if kept is None else kept.split()
 
 
 def _rest_hash(chunk: Chunk) -> str:

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from labkit.types import FileFault, IngestRun, StoreError
+from labkit.types import Command, FileFault, IngestRun, StoreError
 
-Command: TypeAlias = Literal["rebuild", "ingest"]
 _FINAL = [
     field.name
     for field in fields(IngestRun)
@@ -53,8 +52,8 @@ class RunRecords:
         with self._write() as connection:
             _finish(connection, run_id, replace(run, finished=run.finished or _now()))
 
-    def runs(self, limit: int = 20) -> list[IngestRun]:
-        """The last `limit` runs, newest first; none in a file from before runs were recorded."""
+    def runs(self, limit: int | None = 20) -> list[IngestRun]:
+        """The last `limit` runs, or all; none in a file from before runs were recorded."""
         with self._read() as connection:
             return _latest(connection, limit)
 
@@ -83,13 +82,13 @@ def _finish(connection: sqlite3.Connection, run_id: int, run: IngestRun) -> None
         raise StoreError(f"There is no run {run_id} in this index.")
 
 
-def _latest(connection: sqlite3.Connection, limit: int) -> list[IngestRun]:
+def _latest(connection: sqlite3.Connection, limit: int | None) -> list[IngestRun]:
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ingest_run'").fetchone():
         return []
     names = [field.name for field in fields(IngestRun)]
     rows = connection.execute(
         f"SELECT {', '.join(names)} FROM ingest_run ORDER BY id DESC LIMIT ?",  # noqa: S608
-        (max(0, limit),),
+        (-1 if limit is None else max(0, limit),),  # to SQLite, below zero is without limit
     )
     return [_run(dict(zip(names, row, strict=True))) for row in rows.fetchall()]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,14 +24,17 @@ from labkit.store.snapshot import CHUNKS, Snapshot, read_snapshot, table_hashes
 from labkit.types import (
     Chunk,
     Document,
+    DocumentRecord,
     Eligible,
     EmbedderIdentity,
     Hit,
+    IndexedDocument,
     IndexStats,
     Manifest,
     Matrix,
     Product,
     StoreError,
+    TermStatistics,
     Vector,
 )
 
@@ -120,6 +123,15 @@ class SqliteStore(RunRecords):
             _insert_products(connection, products)
             _write_manifest(connection, manifest)
 
+    def upsert(self, items: Sequence[IndexedDocument], embedder: EmbedderIdentity) -> None:
+        for item in items:
+            products = [] if item.product is None else [item.product]
+            self._upsert(item.document, item.chunks, item.vectors, embedder, products)
+
+    def delete(self, source_ids: Sequence[str]) -> None:
+        for source_id in source_ids:
+            self.delete_document(source_id)
+
     def delete_document(self, source_id: str) -> None:
         with self._write() as connection:
             manifest = read_manifest(connection)
@@ -143,6 +155,23 @@ class SqliteStore(RunRecords):
 
     def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
         return self.snapshot().lexical(terms, k, eligible)
+
+    def mean_cosines(self, vector: Vector, eligible: Eligible) -> Mapping[str, float]:
+        return self.snapshot().mean_cosines(vector, eligible)
+
+    def term_statistics(self, terms: Sequence[str], eligible: Eligible) -> TermStatistics:
+        return self.snapshot().term_statistics(terms, eligible)
+
+    def documents(self) -> list[DocumentRecord]:
+        with self._read() as connection:
+            rows = connection.execute(
+                "SELECT id, path, title, content_hash, "
+                "id IN (SELECT document_id FROM product) AS product FROM document ORDER BY id"
+            )
+            return [DocumentRecord(*row[:4], bool(row["product"])) for row in rows.fetchall()]
+
+    def chunks(self, source_id: str) -> list[tuple[Chunk, Vector]]:
+        return self.chunk_vectors(source_id)
 
     def manifest(self) -> Manifest:
         with self._read() as connection:

@@ -9,7 +9,7 @@ import pytest
 
 from builders import document, manifest
 from labkit.store.manifest import check_manifest, from_json, manifest_differences, to_json
-from labkit.types import EmbedderIdentity, Manifest, StoreError
+from labkit.types import EmbedderIdentity, Manifest, Origin, StoreError
 
 INDEX = Manifest(
     embedder=EmbedderIdentity(
@@ -69,7 +69,7 @@ FIELDS = [
 def test_the_fields_below_are_all_fields_there_are() -> None:
     """A field that is added to the manifest must be compared too, and stand in this test."""
     names = [f"embedder.{name}" for name in EmbedderIdentity.__slots__]
-    names += [name for name in Manifest.__slots__ if name != "embedder"]
+    names += [name for name in Manifest.__slots__ if name not in ("embedder", "origin")]
     assert [field for field, _ in FIELDS] == names
 
 
@@ -85,6 +85,13 @@ def test_a_difference_names_the_field_both_values_and_the_mend(field: str, value
         f"The index does not fit these settings: '{field}' is {indexed!r} in the index and "
         f"{value!r} now. Run: labkit rebuild"
     )
+
+
+def test_the_origin_is_kept_and_is_no_difference() -> None:
+    made = replace(INDEX, origin=Origin("ingest", "/a/folder of mine"))
+    assert from_json(to_json(made)).origin == Origin("ingest", "/a/folder of mine")
+    assert manifest_differences(made, replace(INDEX, origin=Origin("rebuild", "/another"))) == {}
+    assert made == INDEX
 
 
 def test_all_differences_are_found_and_the_first_is_named() -> None:

@@ -35,6 +35,7 @@ from labkit.types import (
     Metadata,
     Product,
     StoreError,
+    VectorStore,
     Viewer,
 )
 from stores import every_kind, open_store, using
@@ -97,6 +98,12 @@ def execute(path: Path, sql: str, *values: object) -> list[Any]:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA foreign_keys = ON")
         return connection.execute(sql, values).fetchall()
+
+
+def test_every_store_has_all_that_the_contract_names(store: SqliteStore) -> None:
+    assert isinstance(store, VectorStore)
+    kept: VectorStore = store  # and the type checker compares the signatures
+    assert kept.exists()
 
 
 # --- the schema refuses bad rows by itself -------------------------------------------------------

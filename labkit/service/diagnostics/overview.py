@@ -12,7 +12,7 @@ from labkit.assembly import Lab
 from labkit.service.diagnostics.clean import Cleaner, cleaner_for, last_name
 from labkit.service.diagnostics.desk import embedder_of, index_of, store_of
 from labkit.service.diagnostics.problems import Problem, attempt
-from labkit.types import Eligible, Health, IndexStats, IngestRun, Manifest
+from labkit.types import Eligible, Health, IndexStats, IngestRun, Manifest, Origin
 
 RUNS = 20
 _Value = TypeVar("_Value")
@@ -78,11 +78,11 @@ def shown_model(model: str) -> str:
 
 
 def _manifest(lab: Lab, clean: Cleaner) -> Manifest:
-    """The manifest, its model by name and its endpoint without a user."""
+    """The manifest, its model by name, its endpoint without a user, its origin without a path."""
     made = index_of(lab).manifest()
     of = made.embedder
     shown = replace(of, model=shown_model(of.model), endpoint=clean(of.endpoint))
-    return replace(made, embedder=shown)
+    return replace(made, embedder=shown, origin=Origin(made.origin.command))
 
 
 def _sound(lab: Lab) -> bool:
