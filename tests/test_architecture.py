@@ -1,4 +1,4 @@
-"""The plan of the house, kept: floors, functions, what is imported when, what each name promises."""
+"""The plan of the house, kept: floors, functions, what is imported when, what a name promises."""
 
 from __future__ import annotations
 
