@@ -6,19 +6,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from classroom.exercise import Function
 from classroom.exercises import exercise_named
 from classroom.exercises.stage05 import analysed
 from classroom.learner import passes
 from classroom.show import Line, Message
+from labkit.answering.access_filter import is_eligible
 from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome
+from labkit.answering.retrieval import HybridSearch, StrictSearch
 from labkit.assembly import Lab, open_lab
+from labkit.store import SqliteStore
+from labkit.store.snapshot import Snapshot
 from labkit.types import (
     Chunk,
     Document,
@@ -47,6 +54,32 @@ PARTS = (
     "check_evidence",
 )
 RRF_K = 60
+
+Policy = TypeVar("Policy", StrictSearch, HybridSearch)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRule(Eligible):
+    """What a question may see by a rule of your own. A store refuses it; `any_rule` runs it."""
+
+    rule: Callable[[Metadata, frozenset[str], date], bool] = is_eligible
+
+    def admits(self, meta: Metadata) -> bool:
+        return self.rule(meta, self.grants, self.as_of)
+
+
+class AnyRule(Snapshot):
+    """A copy of an index in memory, which searches by whatever rule it is handed."""
+
+    def _rows(self, eligible: Eligible) -> NDArray[np.intp]:
+        return self._admitted(eligible)
+
+
+def any_rule(search: Policy) -> Policy:
+    """The same search over a copy of its index, so that rules of your own can be tried."""
+    whole = cast(SqliteStore, search.store).snapshot()
+    copy = AnyRule(whole.generation, whole.manifest(), whole.chunks, whole.vectors.tobytes())
+    return replace(search, store=copy)
 
 
 def workbench(lab: Lab | None = None, **functions: Function) -> Workbench:
@@ -112,7 +145,7 @@ class BenchSearch:
     parts: Mapping[str, Function]
 
     def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
-        eligible = Eligible(viewer.grants, as_of, self._rule)
+        eligible = OwnRule(viewer.grants, as_of, rule=self._rule)
         chunks = [c for c in self._chunks() if eligible.admits(c.meta)]
         ranked = self._ranked(question, chunks)
         refusal = None

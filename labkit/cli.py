@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from rich.text import Text
 from typer.exceptions import TyperException
 
 from labkit import __version__
+from labkit.answering.access_filter import admit
 from labkit.answering.engine import check_question
 from labkit.answering.results import Answer, Outcome, hit_dict
 from labkit.answering.retrieval import HybridSearch, StrictSearch
@@ -44,7 +46,6 @@ from labkit.ingestion.commands import (
     shows_ingest,
 )
 from labkit.ingestion.commands import register as register_ingestion
-from labkit.ingestion.narrowing import narrowed
 from labkit.ingestion.one_writer import one_writer
 from labkit.service.commands import register as register_service
 from labkit.settings import as_typed
@@ -369,8 +370,8 @@ def _part(
     """The search, or one of a part of the index, which speaks of no more than that part."""
     if path is None and section is None:
         return searching
-    part = narrowed(searching.store, path, section)
-    return replace(searching, store=part, knower="passage in this part of the index")
+    within = partial(admit, path=path, section=section)
+    return replace(searching, admission=within, knower="passage in this part of the index")
 
 
 def _day(as_of: datetime | None) -> date:

@@ -7,15 +7,21 @@ tested or replaced alone. Offsets count code points in the normalised text of a 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
+from pathspec import GitIgnoreSpec
+
+from labkit.text import fold
 
 Vector: TypeAlias = NDArray[np.float32]
 """One embedding: float32, shape (d,), finite, norm > 0."""
@@ -151,20 +157,63 @@ class Viewer:
         return frozenset(f"{self.organisation}/{scope}" for scope in self.scopes)
 
 
-AdmissionRule: TypeAlias = Callable[[Metadata, frozenset[str], date], bool]
-"""May a document with this metadata answer a viewer with these grants on this day?"""
-
-
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """What one question may see: made once by `admission.admit`, required by every search path."""
+    """What one question may see: made once by `access_filter.admit`, required by every search path.
+
+    It is declarative, so that a database can turn it into a WHERE clause: one rule, whose values
+    are these fields. `path` and `section` narrow a search to a part of the index; None is all.
+    A store refuses a subclass, which would be another rule.
+    """
 
     grants: frozenset[str]
     as_of: date
-    rule: AdmissionRule
+    path: str | None = None
+    section: str | None = None
 
     def admits(self, meta: Metadata) -> bool:
-        return self.rule(meta, self.grants, self.as_of)
+        """May a document answer? In a granted scope, approved, canonical, in force, on the path.
+
+        Both the first and the last day of validity are in force. No grant means nothing. `path` is
+        a glob below the root: `**` is any number of folders, a folder stands for all that lies in
+        it, capitals do not matter.
+        """
+        return (
+            meta.scope in self.grants
+            and meta.status == "approved"
+            and meta.canonical
+            and meta.valid_from <= self.as_of
+            and (meta.valid_until is None or self.as_of <= meta.valid_until)
+            and (self.path is None or _glob(self.path).match_file(_plain(meta.path)))
+        )
+
+    def admits_chunk(self, chunk: Chunk) -> bool:
+        """The same, and a heading above the passage or in it holds the words of `section`.
+
+        Neither capitals nor accents count.
+        """
+        return self.admits(chunk.meta) and (
+            self.section is None or fold(self.section) in fold("\n".join(_headings(chunk)))
+        )
+
+
+def _headings(chunk: Chunk) -> list[str]:
+    # A line of a fenced script that begins with # counts too. That shows a passage more to a person
+    # who narrows a search, and decides nothing else.
+    return [chunk.context, chunk.section, *re.findall(r"(?m)^ {0,3}#{1,6}[ \t]+(.*)$", chunk.text)]
+
+
+@lru_cache(maxsize=8)
+def _glob(pattern: str) -> GitIgnoreSpec:
+    try:
+        # The slash ties the pattern to the root; without it, a bare name would match at any depth.
+        return GitIgnoreSpec.from_lines(["/" + _plain(pattern).removeprefix("./")])
+    except ValueError as error:
+        raise LabError(f"'{pattern}' is no pattern of paths. Write it as guides/*.md.") from error
+
+
+def _plain(path: str) -> str:
+    return normalize("NFC", path).lower()
 
 
 # --- from a question to an answer -----------------------------------------------------------------
@@ -184,7 +233,6 @@ class Hit:
     lexical_score: float | None = None
     lexical_rank: int | None = None
     fused: float | None = None
-    rerank_score: float | None = None
     dropped: str = ""
 
 
@@ -200,8 +248,6 @@ class Reason(StrEnum):
     INVALID_PROPOSAL = "invalid_proposal"
     INVALID_CITATION = "invalid_citation"
     QUOTATION_NOT_FOUND = "quotation_not_found"
-    CLAIM_UNSUPPORTED = "claim_unsupported"
-    CONTRADICTING_VERSIONS = "contradicting_versions"
     CONTEXT_TRUNCATED = "context_truncated"
     GENERATOR_FAILED = "generator_failed"
 
@@ -250,14 +296,6 @@ class Citation:
 
     chunk_id: str
     quote: str
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A statement in a generator's own words, and the citations that should carry it."""
-
-    statement: str
-    citations: tuple[Citation, ...]
 
 
 @dataclass(frozen=True, slots=True)

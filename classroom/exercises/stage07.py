@@ -386,16 +386,14 @@ def build_prompt(question: str, passages: list[dict], budget: int) -> dict:
 
 # --- check_evidence ------------------------------------------------------------------------------
 
-_EVERYTHING = Eligible(frozenset(), date(2026, 10, 23), lambda *_: True)
+_READERS = Eligible(frozenset({"ACME/readers"}), date(2026, 10, 23))
 
 
 def check_evidence(proposal: PlainProposal, passages: Passages) -> Decision:
     hits = [_hit(name, "", text) for name, text in passages.items()]
     evidence = tuple(Citation(item["chunk_id"], item["quote"]) for item in proposal["evidence"])
     try:
-        accepted = gate.check_evidence(
-            Proposal(proposal["can_answer"], evidence), hits, _EVERYTHING
-        )
+        accepted = gate.check_evidence(Proposal(proposal["can_answer"], evidence), hits, _READERS)
     except Refused as refusal:
         return {"refused": refusal.reason.value}
     return {"accepted": [{"chunk_id": item.chunk_id, "quote": item.quote} for item in accepted]}

@@ -16,15 +16,14 @@ def is_eligible(meta: Metadata, grants: frozenset[str], as_of: date) -> bool:
     It must lie in a granted scope, be approved and canonical, and be in force; both the first and
     the last day of its validity count. No grant means nothing.
     """
-    return (
-        meta.scope in grants
-        and meta.status == "approved"
-        and meta.canonical
-        and meta.valid_from <= as_of
-        and (meta.valid_until is None or as_of <= meta.valid_until)
-    )
+    return Eligible(grants, as_of).admits(meta)
 
 
-def admit(viewer: Viewer, as_of: date) -> Eligible:
-    """The value that a question carries through every search path."""
-    return Eligible(viewer.grants, as_of, is_eligible)
+def admit(
+    viewer: Viewer, as_of: date, path: str | None = None, section: str | None = None
+) -> Eligible:
+    """The value that a question carries through every search path.
+
+    `path` and `section` narrow it to a part of the index, as `Eligible` says.
+    """
+    return Eligible(viewer.grants, as_of, path, section)

@@ -175,7 +175,6 @@ def hit_dict(hit: Hit) -> dict[str, Any]:
         "lexical_score": _rounded(hit.lexical_score),
         "lexical_rank": hit.lexical_rank,
         "fused": _rounded(hit.fused),
-        "rerank_score": _rounded(hit.rerank_score),
         "dropped": hit.dropped,
     }
 

@@ -31,7 +31,7 @@ class Snapshot:
         self, generation: str, manifest: Manifest, chunks: Sequence[Chunk], vectors: bytes
     ) -> None:
         self.generation = generation
-        self.manifest = manifest
+        self._manifest = manifest
         self.chunks = list(chunks)
         matrix = np.frombuffer(vectors, np.dtype("<f4")).astype(np.float32, copy=False)
         self.vectors = matrix.reshape(-1, manifest.embedder.dimension)
@@ -39,9 +39,13 @@ class Snapshot:
         self.rows: Callable[[Eligible], NDArray[np.intp]] = lru_cache(CACHED_VIEWS)(self._rows)
         self._words: Callable[[Eligible], Bm25] = lru_cache(CACHED_VIEWS)(self._bm25)
 
+    def manifest(self) -> Manifest:
+        """As `VectorStore.manifest`."""
+        return self._manifest
+
     def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
         """As `VectorStore.search`."""
-        check_question(vector, self.manifest.embedder.dimension)
+        check_question(vector, self._manifest.embedder.dimension)
         found = self._scan.top_k(vector, k, self.rows(eligible))
         return [
             Hit(self.chunks[row], cosine=score, dense_rank=rank)
@@ -59,8 +63,13 @@ class Snapshot:
         ]
 
     def _rows(self, eligible: Eligible) -> NDArray[np.intp]:
-        admitted = [row for row, chunk in enumerate(self.chunks) if eligible.admits(chunk.meta)]
-        return np.array(admitted, dtype=np.intp)
+        if type(eligible) is not Eligible:  # a database could not run another rule than the one
+            raise StoreError(f"A store knows one rule of access, not that of {type(eligible)}.")
+        return self._admitted(eligible)
+
+    def _admitted(self, eligible: Eligible) -> NDArray[np.intp]:
+        rows = [row for row, chunk in enumerate(self.chunks) if eligible.admits_chunk(chunk)]
+        return np.array(rows, dtype=np.intp)
 
     def _bm25(self, eligible: Eligible) -> Bm25:
         return Bm25([self._terms[row] for row in self.rows(eligible)])

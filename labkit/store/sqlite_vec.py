@@ -56,7 +56,7 @@ class SqliteVecStore(SqliteStore):
     def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
         with self._searching() as connection:
             held = self._current(connection)
-            check_question(vector, held.snapshot.manifest.embedder.dimension)
+            check_question(vector, held.snapshot.manifest().embedder.dimension)
             check_vectors(vector[None, :], ["query"])
             rowids = held.rowids[held.snapshot.rows(eligible)]
             if k <= 0 or not len(rowids):
@@ -267,7 +267,7 @@ def _hold(connection: sqlite3.Connection) -> _Held:
     whole = read_snapshot(connection)
     rowids = [rowid for (rowid,) in connection.execute("SELECT rowid FROM chunk ORDER BY id")]
     _check_dense(connection, rowids, whole.vectors)
-    snapshot = Snapshot(whole.generation, whole.manifest, whole.chunks, b"")
+    snapshot = Snapshot(whole.generation, whole.manifest(), whole.chunks, b"")
     return _Held(snapshot, np.array(rowids, dtype=np.int64))
 
 

@@ -20,7 +20,6 @@ from classroom.plots import (
     you_are_here,
 )
 from classroom.widgets import chunk_explorer, evidence_editor, threshold_slider
-from labkit.answering.access_filter import is_eligible
 from labkit.answering.results import Answer, Refusal, Step, Trace
 from labkit.types import Eligible, Hit, Reason, Retrieval
 
@@ -128,7 +127,7 @@ def test_the_threshold_slider_lets_hits_come_and_go() -> None:
 
 
 def test_the_evidence_editor_shows_the_gates_verdict() -> None:
-    eligible = Eligible(frozenset({"ACME/readers"}), DAY, is_eligible)
+    eligible = Eligible(frozenset({"ACME/readers"}), DAY)
     retrieval = Retrieval("q", eligible, tuple(hits()))
     editor = evidence_editor(retrieval, quote="Passage a is long enough")
     assert editor.picture().data["verdict"] == "Passed:"

@@ -15,7 +15,7 @@ from builders import metadata
 from labkit.answering.access_filter import admit, is_eligible
 from labkit.ranking.policy import rank_strict
 from labkit.scan import Scan
-from labkit.types import Chunk, Hit, Viewer
+from labkit.types import Chunk, Eligible, Hit, LabError, Metadata, Viewer
 from strategies import any_text, any_words, matrices
 
 DAY = date(2026, 10, 23)
@@ -96,11 +96,70 @@ def test_a_viewer_of_several_scopes_sees_each_of_them():
 
 def test_what_a_question_may_see_is_one_value_that_nothing_changes_later():
     eligible = admit(READER, DAY)
-    assert (eligible.grants, eligible.as_of, eligible.rule) == (GRANTS, DAY, is_eligible)
+    assert eligible == Eligible(GRANTS, DAY, path=None, section=None)
     assert eligible == admit(READER, DAY)
     assert hash(eligible) == hash(admit(READER, DAY))
     with pytest.raises(FrozenInstanceError):
         eligible.grants = frozenset({"GLOBEX/readers"})
+
+
+@pytest.mark.parametrize(
+    ("path", "admitted"),
+    [
+        ("guides", {"guides/a.md", "guides/deep/b.pdf"}),
+        ("guides/", {"guides/a.md", "guides/deep/b.pdf"}),
+        ("./guides/*.md", {"guides/a.md"}),
+        ("GUIDES/deep", {"guides/deep/b.pdf"}),
+        ("a.md", set()),  # tied to the root: there it stands in a folder
+        ("*/a.md", {"guides/a.md"}),
+        ("**/*.md", {"guides/a.md", "e\u0301te.md"}),
+        ("\u00e9te.md", {"e\u0301te.md"}),  # however an accent is written
+        ("!guides", set()),
+        ("", set()),
+    ],
+)
+def test_a_path_is_a_glob_below_the_root(path: str, admitted: set[str]) -> None:
+    eligible = admit(READER, DAY, path=path)
+    names = ("guides/a.md", "guides/deep/b.pdf", "e\u0301te.md")
+    assert {name for name in names if eligible.admits(metadata(path=name))} == admitted
+    assert not eligible.admits(metadata(path="guides/a.md", status="draft"))
+
+
+def test_a_path_that_is_no_pattern_is_refused_by_name() -> None:
+    with pytest.raises(LabError, match="is no pattern of paths"):
+        admit(READER, DAY, path="x\\").admits(metadata())
+
+
+@pytest.mark.parametrize(
+    ("section", "admitted"),
+    [("OPÉNING", True), ("hours today", True), ("gates", True), ("eight", False), ("a#b", False)],
+)
+def test_a_section_is_a_part_of_a_heading_above_the_passage_or_in_it(
+    section: str, admitted: bool
+) -> None:
+    text = "Open at eight.\n\n## Hours today ##\n\nAt nine. #eight"
+    passage = Chunk(metadata(), 0, 0, len(text), text, context="Opening hours", section="Gates")
+    assert admit(READER, DAY, section=section).admits_chunk(passage) is admitted
+    closed = Chunk(metadata(status="draft"), 0, 0, len(text), text, context="Opening hours")
+    assert not admit(READER, DAY, section=section).admits_chunk(closed)
+
+
+@given(
+    st.builds(
+        metadata,
+        scope=st.sampled_from(["ACME/readers", "ACME/support", ""]),
+        status=st.sampled_from(["draft", "approved", "retired"]),
+        canonical=st.booleans(),
+        valid_from=st.dates(),
+        valid_until=st.none() | st.dates(),
+    ),
+    st.frozensets(st.sampled_from(["ACME/readers", "ACME/support", ""])),
+    st.dates(),
+)
+def test_the_taught_rule_is_the_one_that_a_store_reads(
+    meta: Metadata, grants: frozenset[str], day: date
+) -> None:
+    assert is_eligible(meta, grants, day) is Eligible(grants, day).admits(meta)
 
 
 @given(any_text, any_text)

@@ -429,7 +429,6 @@ def test_search_shows_every_passage_and_why_it_was_dropped(folder: Folder) -> No
         "lexical_score",
         "lexical_rank",
         "fused",
-        "rerank_score",
         "dropped",
     }
 

@@ -16,14 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import DAY
-from labkit.answering.access_filter import admit
 from labkit.cli import main
-from labkit.ingestion.narrowing import narrowed
 from labkit.ingestion.one_writer import one_writer
 from labkit.store import SqliteStore
-from labkit.text import terms
-from labkit.types import IngestRun, StoreError, Viewer
+from labkit.types import IngestRun, StoreError
 from scripted_server import Reply, Request, ScriptedServer, embeddings
 
 TODAY = ["--as-of", "2026-10-23"]
@@ -512,30 +508,6 @@ def test_ranks_in_a_part_of_the_index_count_what_is_in_it(folder: Folder) -> Non
     assert value["threshold"] == -1
     whole = folder.json("search", "Is the gate shut?", *TODAY, "-k", "99")["hits"]
     assert [h["cosine"] for h in whole if h["chunk_id"] == "short#0"] == [hit["cosine"]]
-
-
-@pytest.mark.parametrize("k", [-1, 0, 1, 3, 99])
-def test_a_narrowed_store_gives_what_is_kept_in_the_order_of_the_whole(
-    folder: Folder, k: int
-) -> None:
-    folder.run("ingest")
-    store, eligible = folder.index, admit(Viewer("ACME", frozenset({"readers"})), DAY)
-    part = narrowed(store, "guides", "part")
-    everything, gate = 2**31 - 1, terms("gate")
-    pairs: list[tuple[Any, Any]] = [
-        (part.search(ONES, k, eligible), store.search(ONES, everything, eligible)),
-        (part.lexical(gate, k, eligible), store.lexical(gate, everything, eligible)),
-    ]
-    for found, whole in pairs:
-        kept = [hit for hit in whole if "Part" in f"{hit.chunk.context}{hit.chunk.section}"]
-        assert len(kept) > 3
-        assert [(hit.chunk, hit.cosine, hit.lexical_score) for hit in found] == [
-            (hit.chunk, hit.cosine, hit.lexical_score) for hit in kept[: max(k, 0)]
-        ]
-        ranks = [hit.dense_rank or hit.lexical_rank for hit in found]
-        assert ranks == list(range(1, len(found) + 1))
-    assert part.manifest() == store.manifest()
-    assert narrowed(store, None, None) is store
 
 
 def test_the_same_with_the_other_store(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from labkit.types import Evidence, Hit, Reason
 DAY = date(2026, 10, 23)
 QUOTE = "The quoted words themselves."
 EVIDENCE = Evidence("a#0", "a", QUOTE, 10, 38)
-HIT = Hit(chunk("a"), 0.123456789, 1, 2.0, 3, 0.0317460, None)
+HIT = Hit(chunk("a"), 0.123456789, 1, 2.0, 3, 0.0317460)
 TRACE = Trace(
     (Step("question", {"question": "Why?"}, 1.26), Step("gate", {"passed": ["a#0"]}, 2.0))
 )
@@ -55,7 +55,6 @@ def test_an_answer_as_json() -> None:
                 "lexical_score": 2.0,
                 "lexical_rank": 3,
                 "fused": 0.031746,
-                "rerank_score": None,
                 "dropped": "",
             }
         ],

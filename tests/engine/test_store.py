@@ -6,9 +6,9 @@ import hashlib
 import json
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from labkit.text import terms
 from labkit.types import (
     Chunk,
     Document,
+    Eligible,
     EmbeddingError,
     FileFault,
     Hit,
@@ -759,9 +760,7 @@ def test_hits_carry_their_cosine_and_rank_and_nothing_of_another_list(store: Sql
         ("north#0", 0.0, 2),
         ("west#0", -1.0, 3),
     ]
-    assert {(h.lexical_score, h.lexical_rank, h.fused, h.rerank_score) for h in hits} == {
-        (None, None, None, None)
-    }
+    assert {(h.lexical_score, h.lexical_rank, h.fused) for h in hits} == {(None, None, None)}
 
 
 def test_lexical_hits_carry_score_and_rank_and_none_scores_zero(store: SqliteStore) -> None:
@@ -823,6 +822,44 @@ def test_the_first_and_the_last_day_of_validity_are_in_force(path: Path) -> None
         for days in (-2, -1, 0, 1, 2)
     ]
     assert found == [0, 1, 1, 1, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(Eligible):
+    """Another rule than the one that stores know."""
+
+    def admits(self, meta: Metadata) -> bool:
+        return True
+
+
+def test_a_store_refuses_another_rule_than_the_one_it_knows(store: SqliteStore) -> None:
+    other = Anything(READER.grants, READER.as_of)
+    searches: list[Callable[[], object]] = [
+        lambda: store.search(query(1, 0), 1, other),
+        lambda: store.lexical(["gate"], 1, other),
+    ]
+    for search in searches:
+        with pytest.raises(StoreError, match="A store knows one rule of access, not that of"):
+            search()
+
+
+@pytest.mark.parametrize("k", [-1, 0, 1, 99])
+def test_a_search_in_a_part_of_the_index_gives_the_order_of_the_whole(path: Path, k: int) -> None:
+    rows = [
+        (document(f"d{n}", f"Gate {n}.", path=f"{'guides' if n % 3 else 'notes'}/d{n}.md"), (n, 9))
+        for n in range(20)
+    ]
+    store = build(path, *rows)
+    part = replace(READER, path="guides")
+    for found, everything in (
+        (store.search(query(1, 0), k, part), store.search(query(1, 0), 99, READER)),
+        (store.lexical(terms("gate"), k, part), store.lexical(terms("gate"), 99, part)),
+    ):
+        kept = [hit.chunk.id for hit in everything if hit.chunk.meta.path.startswith("guides/")]
+        assert len(kept) == 13
+        assert ids(found) == kept[: max(k, 0)]
+        ranks = [hit.dense_rank or hit.lexical_rank for hit in found]
+        assert ranks == list(range(1, len(found) + 1))
 
 
 def test_no_scope_means_nothing(store: SqliteStore) -> None:

@@ -91,7 +91,6 @@ class PassageReply(BaseModel):
     lexical_score: float | None
     lexical_rank: int | None
     fused: float | None
-    rerank_score: float | None
     dropped: str
 
 

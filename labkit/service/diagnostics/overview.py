@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 
-from labkit.answering.access_filter import is_eligible
 from labkit.assembly import Lab
 from labkit.service.diagnostics.clean import Cleaner, cleaner_for, last_name
 from labkit.service.diagnostics.desk import embedder_of, index_of, store_of
@@ -87,7 +86,7 @@ def _manifest(lab: Lab, clean: Cleaner) -> Manifest:
 
 def _sound(lab: Lab) -> bool:
     """Have the store read and check all its rows, once for each generation of the index."""
-    nobody = Eligible(frozenset(), date.min, is_eligible)
+    nobody = Eligible(frozenset(), date.min)
     return index_of(lab).lexical(["check"], 1, nobody) == []
 
 

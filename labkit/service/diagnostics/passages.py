@@ -62,22 +62,18 @@ class _Scales:
         self.speech, self._threshold = speech, threshold
         self._words = max((hit.lexical_score or 0.0 for hit in hits), default=0.0)
         self._fused = max((hit.fused or 0.0 for hit in hits), default=0.0)
-        self._reranked = any(hit.rerank_score is not None for hit in hits)
 
     def measures(self, hit: Hit) -> tuple[Measure, ...]:
         mark = None if self._threshold is None else share(self._threshold, 1.0)
         words = hit.lexical_score
         places = 0 if words is None or words == int(words) else 2
-        found = [
+        return (
             Measure("cosine", self._said(hit.cosine, 3), share(hit.cosine, 1.0), mark),
             Measure("dense_rank", self._said(hit.dense_rank, 0)),
             Measure("lexical_score", self._said(words, places), share(words, self._words)),
             Measure("lexical_rank", self._said(hit.lexical_rank, 0)),
             Measure("fused", self._said(hit.fused, 5), share(hit.fused, self._fused)),
-        ]
-        if self._reranked:
-            found.append(Measure("rerank_score", self._said(hit.rerank_score, 3)))
-        return tuple(found)
+        )
 
     def _said(self, value: float | None, places: int) -> str:
         return "" if value is None else self.speech.number(value, places)

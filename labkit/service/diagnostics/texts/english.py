@@ -142,7 +142,6 @@ ENGLISH: Mapping[str, str] = {
     "lexical_score": "Score by words",
     "lexical_rank": "Rank by words",
     "fused": "Fused score",
-    "rerank_score": "Reranker",
     "passage_text": "Read the passage",
     "scores_note": "Bars: the cosine from 0 to 1, the line in it is the threshold; the other "
     "scores beside the best one shown. A fused score is neither a cosine nor a probability.",
@@ -176,8 +175,6 @@ ENGLISH: Mapping[str, str] = {
     "reason_invalid_proposal": "What the generator proposed could not be read.",
     "reason_invalid_citation": "The proposal cites a passage that was not found for this question.",
     "reason_quotation_not_found": "A quotation does not stand letter for letter in its passage.",
-    "reason_claim_unsupported": "A statement is not carried by its quotation.",
-    "reason_contradicting_versions": "The passages contradict one another.",
     "reason_context_truncated": "The passages did not fit into what the model reads.",
     "reason_generator_failed": "The generator failed.",
     # Source

@@ -145,7 +145,6 @@ _PLAIN: Mapping[str, str] = {
     "lexical_score": "Score selon les mots",
     "lexical_rank": "Rang selon les mots",
     "fused": "Score fusionné",
-    "rerank_score": "Reclassement",
     "passage_text": "Lire le passage",
     "scores_note": "Barres : le cosinus de 0 à 1, le trait marque le seuil ; les autres scores "
     "par rapport au meilleur affiché. Un score fusionné n'est ni un cosinus ni une probabilité.",
@@ -181,8 +180,6 @@ _PLAIN: Mapping[str, str] = {
     "reason_invalid_citation": "La proposition cite un passage qui n'a pas été trouvé pour cette "
     "question.",
     "reason_quotation_not_found": "Une citation ne figure pas à la lettre dans son passage.",
-    "reason_claim_unsupported": "Une affirmation n'est pas portée par sa citation.",
-    "reason_contradicting_versions": "Les passages se contredisent.",
     "reason_context_truncated": "Les passages dépassent ce que le modèle peut lire.",
     "reason_generator_failed": "Le générateur a échoué.",
     # Source
