@@ -22,11 +22,11 @@ from timing import Mismatch, Report, Skipped, Times, ratio, take_turns
 
 from labkit.assembly import CHECKOUT, Lab
 from labkit.documents import Plain
+from labkit.documents.reading import read_folder
+from labkit.documents.rules import Rules
 from labkit.embedding import CachedEmbedder, VectorCache
 from labkit.embedding.checks import TextTooLong
 from labkit.ingestion.incremental import ingest
-from labkit.ingestion.reading import read_tree
-from labkit.ingestion.rules import Rules
 from labkit.settings import load_settings
 from labkit.store import SqliteStore
 from labkit.types import EmbeddingError
@@ -68,7 +68,7 @@ def _sources() -> dict[str, Path]:
 @contextmanager
 def _some_of(source: Path, lab: Lab, chunks: int) -> Iterator[Path]:
     """A folder with files from all over a source, about so many chunks of them."""
-    documents = read_tree(source, Rules(plain=PLAIN)).documents
+    documents = read_folder(source, Rules(plain=PLAIN)).documents
     cut = [(document, len(lab.ingest_chunker.chunk(document))) for document in documents]
     every = max(1, sum(count for _, count in cut) // chunks)
     with TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ def _some_of(source: Path, lab: Lab, chunks: int) -> Iterator[Path]:
 
 def _measure(report: Report, name: str, folder: Path, lab: Lab, rounds: int) -> None:
     simplefilter("ignore", TextTooLong)  # a long table, on both sides
-    tree = read_tree(folder, Rules(plain=PLAIN))
+    tree = read_folder(folder, Rules(plain=PLAIN))
     chunks = [chunk for document in tree.documents for chunk in lab.ingest_chunker.chunk(document)]
     texts = [chunk.searchable for chunk in chunks]
 
@@ -92,7 +92,7 @@ def _measure(report: Report, name: str, folder: Path, lab: Lab, rounds: int) -> 
         with TemporaryDirectory() as place:
             cached = CachedEmbedder(lab.model, VectorCache(Path(place) / "vectors.sqlite"))
             store = SqliteStore(Path(place) / "index.sqlite")
-            documents = read_tree(folder, Rules(plain=PLAIN))
+            documents = read_folder(folder, Rules(plain=PLAIN))
             done = ingest(documents, folder, lab.ingest_chunker, cached, store)
             if done.embedded != len(texts):
                 raise Mismatch(f"{done.embedded} chunks were embedded, not {len(texts)}")

@@ -23,6 +23,8 @@ from labkit.chunking import (
     read_tokenizer,
 )
 from labkit.documents import Plain
+from labkit.documents.reading import read_folder
+from labkit.documents.rules import Rules
 from labkit.embedding import (
     CachedEmbedder,
     HttpEmbedder,
@@ -42,15 +44,12 @@ from labkit.indexing import Source, make_manifest
 from labkit.indexing import plan as make_plan
 from labkit.indexing import rebuild as build_index
 from labkit.ingestion.owner import check_space, made_by
-from labkit.ingestion.reading import read_tree
-from labkit.ingestion.rules import Rules
 from labkit.settings import Settings, load_settings
 from labkit.store.manifest import check_manifest
 from labkit.store.sqlite import SqliteStore
 from labkit.transport import NO_KEY
 from labkit.types import (
     Chunker,
-    DocumentError,
     Embedder,
     EmbeddingError,
     Generator,
@@ -237,11 +236,8 @@ class Lab:
         """
         root = self.settings.corpus
         rules = replace(self.rules(), text=False, pdf=False, legacy=False)
-        tree = read_tree(root, rules)
-        faults = [f"{fault.path}: {fault.message}" for fault in (*tree.faults, *tree.notes)]
-        if faults:
-            raise DocumentError("\n".join(faults))
-        return Source(tree.documents, tree.products, str(root.absolute()))
+        folder = read_folder(root, rules).checked()
+        return Source(folder.documents, folder.products, str(root.absolute()))
 
     def health(self) -> Health:
         """Whether the embedder can work right now; never an error, whatever is missing."""

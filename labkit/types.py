@@ -1,4 +1,4 @@
-"""The values that travel between the stages, and the six Protocols that the stages answer to.
+"""The values that travel between the stages, and the Protocols that the stages answer to.
 
 Everything here is immutable data without behaviour of its own, so that any stage can be read,
 tested or replaced alone. Offsets count code points in the normalised text of a document.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from unicodedata import normalize
 
@@ -471,13 +470,6 @@ class Health:
 
 
 # --- the Protocols -------------------------------------------------------------------------------
-
-
-class Loader(Protocol):
-    """Stage 01: from a folder to documents."""
-
-    def load(self, root: Path) -> list[Document]:
-        """Read all documents under `root`, in ordinal order of id, or raise DocumentError."""
 
 
 class Chunker(Protocol):

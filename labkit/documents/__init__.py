@@ -1,18 +1,25 @@
-"""Stage 01: documents under governance, from a folder of Markdown to checked values."""
+"""Stage 01: a folder read under rules: documents, faults, and what was left out."""
 
 from labkit.documents.fingerprint import corpus_hash
-from labkit.documents.folder import FolderLoader, Plain, read_document
+from labkit.documents.folder import Plain, read_document
 from labkit.documents.front_matter import Fields, check_metadata, split_front_matter
 from labkit.documents.products import load_products, product_document
+from labkit.documents.reading import Folder, read_folder
+from labkit.documents.rules import Rules
+from labkit.documents.secrets import Secret, find_secrets
 
 __all__ = [
     "Fields",
-    "FolderLoader",
+    "Folder",
     "Plain",
+    "Rules",
+    "Secret",
     "check_metadata",
     "corpus_hash",
+    "find_secrets",
     "load_products",
     "product_document",
     "read_document",
+    "read_folder",
     "split_front_matter",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -35,64 +34,6 @@ class Plain:
 
     scope: str
     language: str = "en"
-
-
-@dataclass(frozen=True, slots=True)
-class FolderLoader:
-    """Reads the Markdown files below a folder: `labkit.types.Loader`.
-
-    `plain` governs files without front matter, or with that of another tool (`permalink: …`); with
-    None they are an error. A file that states anything of its governance is never completed: a
-    field that is missing there is an error.
-    """
-
-    included: Sequence[str] = ("**/*.md",)
-    excluded: Sequence[str] = ()
-    plain: Plain | None = None
-
-    def load(self, root: Path) -> list[Document]:
-        """All documents below `root` by id; DocumentError lists every fault, a line each."""
-        if not root.is_dir():
-            raise DocumentError(f"{root} is not a folder. Name the one that holds the documents.")
-        documents: list[Document] = []
-        faults: list[str] = []
-        for path in self.paths(root):
-            try:
-                documents.append(read_document(path, root, self.plain))
-            except DocumentError as fault:
-                faults.append(str(fault))
-        faults += _doubled_ids(documents)
-        if faults:
-            raise DocumentError("\n".join(faults))
-        return sorted(documents, key=lambda document: document.id)
-
-    def paths(self, root: Path) -> Iterator[Path]:
-        """The files to read, sorted. A link that leads out of the folder is not followed, and what
-        tools keep there (hidden folders, `node_modules`) is not walked."""
-        inside = root.resolve()
-        found, left_out = _matching(root, self.included), _matching(root, self.excluded)
-        for path in sorted(found - left_out):
-            if not path.is_file() or not path.resolve().is_relative_to(inside):
-                continue
-            if not left_out.intersection(path.parents) and not _of_a_tool(path.relative_to(root)):
-                yield path
-
-
-def _matching(root: Path, patterns: Sequence[str]) -> set[Path]:
-    """What the patterns match; DocumentError names one that is no pattern."""
-    found: set[Path] = set()
-    for pattern in patterns:
-        try:
-            found.update(root.glob(pattern))
-        except (NotImplementedError, ValueError, IndexError) as error:
-            raise DocumentError(
-                f"'{pattern}' matches no path below a folder ({error}). Write it as **/*.md."
-            ) from error
-    return found
-
-
-def _of_a_tool(path: Path) -> bool:
-    return any(part.startswith(".") or part == "node_modules" for part in path.parts)
 
 
 def read_document(path: Path, root: Path, plain: Plain | None = None) -> Document:
@@ -179,17 +120,3 @@ def _is_hidden(foreign: Fields) -> bool:
     return any(said.get(name) not in (None, *_NO) for name in ("draft", "private")) or any(
         said.get(name) in _NO for name in ("published", "publish")
     )
-
-
-def _doubled_ids(documents: Sequence[Document]) -> list[str]:
-    """One sentence for each id that two files claim."""
-    first: dict[str, str] = {}
-    faults: list[str] = []
-    for document in documents:
-        other = first.setdefault(document.id, document.meta.path)
-        if other != document.meta.path:
-            faults.append(
-                f"{document.meta.path}: 'id' is '{document.id}', which {other} has already. "
-                "Give one of them another id."
-            )
-    return faults

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from labkit.assembly import Lab
 from labkit.documents.fingerprint import content_hash
+from labkit.documents.reading import Folder, read_folder
 from labkit.evaluation.datasets import Passage
 from labkit.indexing import Progress, Rebuilt, Source, rebuild
-from labkit.ingestion.reading import Tree, read_tree
 from labkit.settings import Settings
 from labkit.store.sqlite import SqliteStore
 from labkit.types import Chunk, Chunker, Document, FileFault, Metadata, Viewer
@@ -50,9 +50,9 @@ class ScratchLab(Lab):
         return self.ingest_chunker if self._sources else super().chunker
 
     @cached_property
-    def trees(self) -> list[Tree]:
+    def trees(self) -> list[Folder]:
         """What the folders hold, each read once."""
-        return [read_tree(root, self.rules(pdf=True)) for root in self._sources]
+        return [read_folder(root, self.rules(pdf=True)) for root in self._sources]
 
     @property
     def left_out(self) -> list[FileFault]:

@@ -15,12 +15,12 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bars
 
+from labkit.documents.reading import Folder, read_folder
+from labkit.documents.rules import Rules
 from labkit.indexing import Progress
 from labkit.ingestion.incremental import IngestPlan, ingest, plan
 from labkit.ingestion.one_writer import one_writer
 from labkit.ingestion.owner import made_by
-from labkit.ingestion.reading import Tree, read_tree
-from labkit.ingestion.rules import Rules
 from labkit.settings import Settings
 from labkit.store.sqlite import SqliteStore
 from labkit.types import Chunker, Embedder, FileFault, IngestRun, LabError
@@ -122,7 +122,7 @@ def register(app: typer.Typer, open_lab: Callable[[], IngestLab]) -> None:
 def run(lab: IngestLab, root: Path, asked: Asked) -> IngestRun:
     """Ingest a folder, with a bar for a person who watches."""
     with one_writer(lab.settings.index), _bars() as bar:
-        tree = read_tree(root, asked.rules(lab), bar("Reading"))
+        tree = read_folder(root, asked.rules(lab), bar("Reading"))
         return ingest(
             tree, root, lab.ingest_chunker, lab.embedder, lab.store, bar("Embedding"), asked.full
         )
@@ -197,7 +197,7 @@ def show_plan(lab: IngestLab, source: Path | None, asked: Asked, as_json: bool) 
     root = folder_of(lab, source) if source else last_folder(lab)
     _say_if_another(lab, root, as_json)
     with _bars() as bar:
-        tree = read_tree(root, asked.rules(lab), bar("Reading"))
+        tree = read_folder(root, asked.rules(lab), bar("Reading"))
     found = plan(tree, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
     if as_json:
         _print_json(plan_dict(found, tree))
@@ -205,7 +205,7 @@ def show_plan(lab: IngestLab, source: Path | None, asked: Asked, as_json: bool) 
         _print_plan(found, tree)
 
 
-def plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
+def plan_dict(found: IngestPlan, tree: Folder) -> dict[str, Any]:
     """The plan as JSON: as that of a rebuild, with what only ingest knows."""
     return {
         "command": "ingest",
@@ -222,7 +222,7 @@ def plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
     }
 
 
-def _print_plan(found: IngestPlan, tree: Tree) -> None:
+def _print_plan(found: IngestPlan, tree: Folder) -> None:
     print_changes(found.added, found.changed, found.removed, found.settings)
     _print_files(tree.faults, tree.notes)
     typer.echo(

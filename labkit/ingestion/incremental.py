@@ -35,7 +35,7 @@ from labkit.types import (
 )
 
 if TYPE_CHECKING:
-    from labkit.ingestion.reading import Tree
+    from labkit.documents.reading import Folder
 
 __all__ = ["IngestPlan", "ingest", "plan"]
 
@@ -61,7 +61,7 @@ class _Tally:
 
 
 def ingest(
-    tree: Tree,
+    tree: Folder,
     root: Path,
     chunker: Chunker,
     embedder: Embedder,
@@ -102,7 +102,7 @@ def ingest(
     return _with_repeats(store, done, tally)
 
 
-def _refuse_to_empty(tree: Tree, root: Path, store: SqliteStore, full: bool) -> None:
+def _refuse_to_empty(tree: Folder, root: Path, store: SqliteStore, full: bool) -> None:
     """DocumentError if there is no file at all: a disk that is not mounted looks like this."""
     if tree.documents or tree.products:
         return
@@ -288,7 +288,7 @@ def _too_long(chunks: Sequence[Chunk], names: Sequence[str]) -> list[FileFault]:
 
 
 def _finish(
-    store: SqliteStore, run_id: int, tree: Tree, tally: _Tally, status: RunStatus
+    store: SqliteStore, run_id: int, tree: Folder, tally: _Tally, status: RunStatus
 ) -> IngestRun:
     """Write the record of the run, as the index stands now, and return it."""
     stats = store.stats() if store.exists() else None

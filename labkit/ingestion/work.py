@@ -12,7 +12,7 @@ from labkit.store.sqlite import SqliteStore
 from labkit.types import Chunk, Chunker, Document, Embedder, Product, StoreError, Vector
 
 if TYPE_CHECKING:
-    from labkit.ingestion.reading import Tree
+    from labkit.documents.reading import Folder
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,16 @@ class Work:
 
 
 def plan(
-    tree: Tree, chunker: Chunker, embedder: Embedder, store: SqliteStore, full: bool = False
+    tree: Folder, chunker: Chunker, embedder: Embedder, store: SqliteStore, full: bool = False
 ) -> IngestPlan:
     """What `ingest` would do with these documents, without changing anything."""
     work = look(tree, chunker, embedder, store, full)
     return IngestPlan(*work.changes, work.to_embed, work.settings)
 
 
-def look(tree: Tree, chunker: Chunker, embedder: Embedder, store: SqliteStore, full: bool) -> Work:
+def look(
+    tree: Folder, chunker: Chunker, embedder: Embedder, store: SqliteStore, full: bool
+) -> Work:
     """Compare, and cut what has changed."""
     exists, source = store.exists(), Source(tree.documents, tree.products)
     changes = plan_changes(*_states(source, store if exists else None, full))
@@ -118,7 +120,7 @@ def _settings(
     return {name: both for name, both in found.items() if not name.endswith("_sha256")}
 
 
-def _all(tree: Tree) -> list[tuple[Document, Product | None]]:
+def _all(tree: Folder) -> list[tuple[Document, Product | None]]:
     """Every document by id, those that are rendered from product facts with their product."""
     pairs: list[tuple[Document, Product | None]] = [(document, None) for document in tree.documents]
     pairs += [(product.document, product) for product in tree.products]

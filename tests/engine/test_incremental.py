@@ -26,14 +26,14 @@ from conftest import CHECKOUT, DAY
 from labkit.answering.access_filter import admit
 from labkit.chunking import CharacterChunker, MarkdownChunker
 from labkit.documents import product_document
+from labkit.documents.reading import Folder, read_folder
+from labkit.documents.rules import Rules
 from labkit.embedding.checks import TextRefused, TextTooLong
 from labkit.indexing import Source, rebuild
 from labkit.ingestion.changes import Changes, chunk_changes, plan_changes
 from labkit.ingestion.incremental import IngestPlan, ingest, plan
 from labkit.ingestion.one_writer import one_writer
 from labkit.ingestion.owner import check_space, made_by
-from labkit.ingestion.reading import Tree, read_tree
-from labkit.ingestion.rules import Rules
 from labkit.store import SqliteStore
 from labkit.types import (
     Chunk,
@@ -71,9 +71,9 @@ def gx(height: str = "2 m") -> Product:
     return Product("GX-1", "Gate", facts, product_document("GX-1", facts, GOVERNED))
 
 
-def tree(*items: Document | Product, **more: Any) -> Tree:
+def tree(*items: Document | Product, **more: Any) -> Folder:
     documents = [item for item in items if isinstance(item, Document)]
-    return Tree(documents, [item for item in items if isinstance(item, Product)], **more)
+    return Folder(documents, [item for item in items if isinstance(item, Product)], **more)
 
 
 @pytest.fixture
@@ -421,8 +421,8 @@ def test_a_folder_that_is_closed_is_not_empty_and_a_disk_that_fails_says_nothing
     def scandir(_: str) -> None:
         raise error(5, "no")
 
-    monkeypatch.setattr("labkit.ingestion.walking.os.scandir", scandir)
-    found = read_tree(tmp_path, Rules())
+    monkeypatch.setattr("labkit.documents.walking.os.scandir", scandir)
+    found = read_folder(tmp_path, Rules())
     assert (found.seen, len(found.faults)) == (seen, 1)
 
 
@@ -874,7 +874,7 @@ def test_the_knowledge_base_a_paragraph_edited_a_page_retired_a_page_gone(
 
     def again() -> tuple[IngestRun, list[str]]:
         embedder = ToyEmbedder()
-        done = ingest(read_tree(knowledge, Rules()), knowledge, chunker, embedder, store)
+        done = ingest(read_folder(knowledge, Rules()), knowledge, chunker, embedder, store)
         return done, [text for texts, _ in embedder.calls for text in texts]
 
     first, texts = again()

@@ -23,11 +23,10 @@ from hypothesis import strategies as st
 from classroom.corpus_pdf import make_pdfs, pdf_bytes
 from conftest import CHECKOUT
 from labkit.chunking.markdown import MarkdownChunker
-from labkit.documents import FolderLoader, Plain
-from labkit.ingestion import Rules, Tree, pdf, read_tree, walk
-from labkit.ingestion.ignoring import is_ignored
-from labkit.ingestion.pdf import PAGE_BREAK, PdfLimits, pdf_pages
-from labkit.ingestion.walking import survey
+from labkit.documents import Folder, Plain, Rules, pdf, read_folder
+from labkit.documents.ignoring import is_ignored
+from labkit.documents.pdf import PAGE_BREAK, PdfLimits, pdf_pages
+from labkit.documents.walking import survey, walk
 from labkit.types import DocumentError, LabError
 
 PLAIN = Plain("ACME/readers")
@@ -61,11 +60,11 @@ def names(root: Path, rules: Rules = OPEN) -> list[str]:
     return [path.relative_to(root).as_posix() for path in walk(root, rules)]
 
 
-def ids(tree: Tree) -> list[str]:
+def ids(tree: Folder) -> list[str]:
     return [document.id for document in tree.documents]
 
 
-def faults(tree: Tree) -> dict[str, str]:
+def faults(tree: Folder) -> dict[str, str]:
     return {fault.path: fault.message for fault in tree.faults}
 
 
@@ -145,8 +144,8 @@ SILENT = {
 
 def test_scratch_pages_and_legacy_inputs_leave_no_trace(tmp_path: Path) -> None:
     rules = Rules(plain=PLAIN, text=True)
-    tree = read_tree(write(tmp_path, {**SILENT, "kept.md": governed("kept")}), rules)
-    assert tree == Tree(FolderLoader(("kept.md",)).load(tmp_path), [], (), ())
+    tree = read_folder(write(tmp_path, {**SILENT, "kept.md": governed("kept")}), rules)
+    assert (ids(tree), tree.products, tree.faults, tree.notes) == (["kept"], [], (), ())
 
 
 def test_neighbours_of_the_names_left_out_are_read(tmp_path: Path) -> None:
@@ -193,7 +192,7 @@ def test_no_link_is_followed_and_loops_end(tmp_path: Path) -> None:
     if hasattr(os, "mkfifo"):
         os.mkfifo(root / "pipe.md")
     assert names(root) == ["a.md", "sub/b.md"]
-    assert read_tree(root, OPEN).faults == ()
+    assert read_folder(root, OPEN).faults == ()
     (tmp_path / "door").symlink_to(root)
     assert names(tmp_path / "door") == ["a.md", "sub/b.md"]  # the root itself may be a link
 
@@ -252,7 +251,7 @@ def test_a_folder_with_rules_that_cannot_be_understood_stays_closed(
     tmp_path: Path, content: bytes, said: str
 ) -> None:
     files = {"top.md": "", "sub/.aiignore": content, "sub/b.md": "", "sub/deep/c.md": ""}
-    tree = read_tree(write(tmp_path, files), OPEN)
+    tree = read_folder(write(tmp_path, files), OPEN)
     if not said:
         assert len(tree.documents) == 3 and tree.faults == ()
         return
@@ -267,7 +266,7 @@ def test_a_folder_with_rules_that_cannot_be_understood_stays_closed(
 def test_rules_are_not_taken_from_a_link_or_a_folder(tmp_path: Path) -> None:
     write(tmp_path, {"elsewhere": "", "a/x.md": "", "b/x.md": "", "b/.aiignore/y": ""})
     (tmp_path / "a/.aiignore").symlink_to(tmp_path / "elsewhere")
-    assert set(faults(read_tree(tmp_path, OPEN))) == {"a/.aiignore", "b/.aiignore"}
+    assert set(faults(read_folder(tmp_path, OPEN))) == {"a/.aiignore", "b/.aiignore"}
 
 
 def test_without_pathspec_a_folder_with_rules_is_an_error_that_says_what_to_do(
@@ -344,7 +343,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
 def test_each_broken_file_has_its_fault_and_the_others_are_read(tmp_path: Path) -> None:
     write(tmp_path, {name: content for name, (content, _) in BROKEN.items()})
     write(tmp_path, {"first.md": governed("first"), "z/last.md": governed("last")})
-    tree = read_tree(tmp_path, Rules(max_bytes=1000))
+    tree = read_folder(tmp_path, Rules(max_bytes=1000))
     assert ids(tree) == ["first", "last"]
     assert tree.documents[0].meta.path == "first.md"
     assert [fault.path for fault in tree.faults] == sorted(BROKEN)
@@ -352,10 +351,9 @@ def test_each_broken_file_has_its_fault_and_the_others_are_read(tmp_path: Path) 
         assert message.startswith(BROKEN[name][1]), name
 
 
-def test_what_is_read_is_what_the_loader_of_stage_01_reads() -> None:
-    root = CHECKOUT / "corpus/starter"
-    tree = read_tree(root, Rules())
-    assert tree.documents == FolderLoader().load(root)
+def test_the_starter_corpus_is_read_without_a_fault() -> None:
+    tree = read_folder(CHECKOUT / "corpus/starter", Rules())
+    assert len(tree.documents) == 23
     assert [product.code for product in tree.products] == ["GX-100", "GX-200"]
     assert (tree.faults, tree.notes) == ((), ())
 
@@ -363,7 +361,7 @@ def test_what_is_read_is_what_the_loader_of_stage_01_reads() -> None:
 def test_progress_is_told_after_each_file(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     files = {"a.md": "A.", "b.md": b"\xff", "c.md": "C.", "SCRATCH.md": "No."}
-    read_tree(write(tmp_path, files), OPEN, lambda done, every: told.append((done, every)))
+    read_folder(write(tmp_path, files), OPEN, lambda done, every: told.append((done, every)))
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -397,7 +395,7 @@ def test_what_may_not_be_opened_is_a_fault(open_folder: Path) -> None:
         (open_folder / name).chmod(0)
     try:
         with as_nobody():
-            tree = read_tree(open_folder, OPEN)
+            tree = read_folder(open_folder, OPEN)
     finally:
         for name in closed:
             (open_folder / name).chmod(0o755)
@@ -420,7 +418,7 @@ def test_a_folder_too_deep_to_be_named_is_a_fault(tmp_path: Path) -> None:
         os.close(here)
         here = below
     os.close(here)
-    tree = read_tree(tmp_path, OPEN)
+    tree = read_folder(tmp_path, OPEN)
     assert ids(tree) == ["a"]
     (fault,) = tree.faults
     assert fault.message == "the folder cannot be read (File name too long)."
@@ -431,7 +429,7 @@ def test_a_folder_too_deep_to_be_named_is_a_fault(tmp_path: Path) -> None:
 def test_names_that_no_terminal_should_see_are_shown_escaped(tmp_path: Path) -> None:
     for name in (b"caf\xe9.md", b"red\x1b[31m.md", b"two\nlines.md"):
         Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text("Text.")
-    tree = read_tree(tmp_path, OPEN)
+    tree = read_folder(tmp_path, OPEN)
     assert faults(tree)["caf\\udce9.md"] == "the file's name is not UTF-8. Rename it."
     assert "red\\x1b[31m.md" in faults(tree)
     for fault in tree.faults:
@@ -450,7 +448,7 @@ def test_a_file_with_a_secret_is_noted_and_left_out_unless_allowed(tmp_path: Pat
         "front.md": '---\npassword: "Tr0ub4dor!3\n---\n',  # the fault of its YAML would quote it
         "clean.md": "Clean.",
     }
-    tree = read_tree(write(tmp_path, files), OPEN)
+    tree = read_folder(write(tmp_path, files), OPEN)
     assert ids(tree) == ["clean"] and tree.faults == ()
     end = "and is left out. Remove the secret, or allow the file if it is none."
     assert {note.path: note.message for note in tree.notes} == {
@@ -459,7 +457,7 @@ def test_a_file_with_a_secret_is_noted_and_left_out_unless_allowed(tmp_path: Pat
         "many.md": "it looks as if it held a secret (password in line 2, password in line 4, "
         f"password in line 6 and 1 more) {end}",
     }
-    allowed = read_tree(tmp_path, Rules(plain=PLAIN, allow_secrets=["a", "man?.md"]))
+    allowed = read_folder(tmp_path, Rules(plain=PLAIN, allow_secrets=["a", "man?.md"]))
     assert ids(allowed) == ["clean", "keys", "many"]
     assert [note.path for note in allowed.notes] == ["front.md"]
 
@@ -483,22 +481,22 @@ products:
 
 def test_product_facts_of_the_root_are_read_under_the_same_rules(tmp_path: Path) -> None:
     write(tmp_path, {"products.yaml": PRODUCTS, "sub/products.yaml": "broken: ["})
-    assert [product.code for product in read_tree(tmp_path, OPEN).products] == ["GX-1"]
-    assert read_tree(tmp_path, Rules(excluded=["products.yaml"])).products == []
+    assert [product.code for product in read_folder(tmp_path, OPEN).products] == ["GX-1"]
+    assert read_folder(tmp_path, Rules(excluded=["products.yaml"])).products == []
     write(tmp_path, {".aiignore": "products.yaml\n"})
-    assert read_tree(tmp_path, OPEN) == Tree([], [], (), ())
+    assert read_folder(tmp_path, OPEN) == Folder([], [], (), ())
 
 
 def test_a_fault_or_a_secret_in_product_facts_stops_no_document(tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "A.", "products.yaml": PRODUCTS.replace("code: GX-1", "code: 7")})
-    tree = read_tree(tmp_path, OPEN)
+    tree = read_folder(tmp_path, OPEN)
     assert ids(tree) == ["a"] and tree.products == []
     said = "entry 1: 'code' must be text on one line; quote it."
     assert faults(tree) == {"products.yaml": said}
     write(
         tmp_path, {"products.yaml": PRODUCTS.replace("Warranty: 24 months", "Password: k9!fPq2xz")}
     )
-    tree = read_tree(tmp_path, OPEN)
+    tree = read_folder(tmp_path, OPEN)
     assert tree.products == [] and tree.faults == ()
     assert [note.path for note in tree.notes] == ["products.yaml"]
 
@@ -522,7 +520,7 @@ def rewritten(raw: bytes, **options: str) -> bytes:
 
 def test_a_pdf_is_read_by_page_and_its_chunks_know_theirs(tmp_path: Path) -> None:
     make_pdfs(CHECKOUT / "corpus/knowledge/pdf", tmp_path)
-    tree = read_tree(tmp_path, Rules(pdf=True))
+    tree = read_folder(tmp_path, Rules(pdf=True))
     assert ids(tree) == ["acm-f-017-installation-certificate", "fds-nettoyant-nc-5"]
     assert (tree.faults, tree.notes) == ((), ())
     for document in tree.documents:
@@ -548,7 +546,7 @@ def test_a_pdf_is_governed_by_the_file_beside_it_or_by_plain(tmp_path: Path) -> 
         "foreign.pdf": pdf_of("Three."),
         "foreign.pdf.yaml": "permalink: /x\ndraft: true\n",
     }
-    tree = read_tree(write(tmp_path, files), READ_PDF)
+    tree = read_folder(write(tmp_path, files), READ_PDF)
     assert tree.faults == ()
     told = {d.id: (d.meta.title, d.meta.scope, d.meta.status) for d in tree.documents}
     assert told == {
@@ -556,7 +554,7 @@ def test_a_pdf_is_governed_by_the_file_beside_it_or_by_plain(tmp_path: Path) -> 
         "sub/My-Plan.PDF": ("My Plan.PDF", "ACME/readers", "approved"),
         "foreign.pdf": ("foreign.pdf", "ACME/readers", "draft"),
     }
-    assert faults(read_tree(tmp_path, Rules(pdf=True)))["sub/My Plan.PDF"] == (
+    assert faults(read_folder(tmp_path, Rules(pdf=True)))["sub/My Plan.PDF"] == (
         "nothing states who may read this PDF. "
         "Write its front matter into My Plan.PDF.yaml beside it."
     )
@@ -578,7 +576,7 @@ def test_governance_beside_a_pdf_is_never_guessed(tmp_path: Path, beside, said: 
         (tmp_path / "a.pdf.yaml").symlink_to(tmp_path / "nothing")
     else:
         write(tmp_path, {"a.pdf.yaml": beside})
-    tree = read_tree(tmp_path, READ_PDF)
+    tree = read_folder(tmp_path, READ_PDF)
     assert tree.documents == []
     assert faults(tree)["a.pdf"].startswith(said)
 
@@ -596,7 +594,7 @@ def test_each_broken_pdf_has_its_fault_and_the_others_are_read(tmp_path: Path) -
         "secret.pdf": pdf_of("One.", "Two.\npassword: Summer2026!"),
     }
     rules = Rules(plain=PLAIN, pdf=True, max_pdf_bytes=50_000)
-    tree = read_tree(write(tmp_path, files), rules)
+    tree = read_folder(write(tmp_path, files), rules)
     assert ids(tree) == ["good.pdf"]
     said = faults(tree)
     assert sorted(said) == [
@@ -674,9 +672,9 @@ def test_without_pypdf_a_pdf_is_an_error_that_says_what_to_do(
 ) -> None:
     write(tmp_path, {"worker.py": "print('{\"missing\": true}')", "a.pdf": b"", "b.md": "B."})
     monkeypatch.setattr(pdf, "_WORKER", tmp_path / "worker.py")
-    assert ids(read_tree(tmp_path, OPEN)) == ["b"]
+    assert ids(read_folder(tmp_path, OPEN)) == ["b"]
     with pytest.raises(LabError, match="pip install pypdf"):
-        read_tree(tmp_path, READ_PDF)
+        read_folder(tmp_path, READ_PDF)
 
 
 # --- whole trees ----------------------------------------------------------------------------------
@@ -697,7 +695,7 @@ LEFT_OUT = (
 
 
 def test_the_knowledge_corpus_reads_as_it_promises(knowledge: Path) -> None:
-    tree = read_tree(knowledge, Rules())
+    tree = read_folder(knowledge, Rules())
     assert len(tree.documents) == 68  # 67 in Markdown, and `notes/empty.md`, which has no passage
     assert tree.products == []
     assert faults(tree) == {
@@ -715,21 +713,21 @@ def test_the_knowledge_corpus_reads_as_it_promises(knowledge: Path) -> None:
 
 
 def test_with_text_and_pdf_two_documents_more_and_one_fault_more(knowledge: Path) -> None:
-    few, tree = read_tree(knowledge, Rules()), read_tree(knowledge, Rules(text=True, pdf=True))
+    few, tree = read_folder(knowledge, Rules()), read_folder(knowledge, Rules(text=True, pdf=True))
     assert set(ids(tree)) - set(ids(few)) == {
         "acm-f-017-installation-certificate",
         "fds-nettoyant-nc-5",
     }
     assert sorted(faults(tree)) == ["notes/broken-encoding.md", "notes/plain.txt"]
     assert tree.notes == few.notes
-    with_plain = read_tree(knowledge, Rules(text=True, plain=PLAIN))
+    with_plain = read_folder(knowledge, Rules(text=True, plain=PLAIN))
     assert "notes/plain.txt" in ids(with_plain)
     assert sorted(faults(with_plain)) == ["notes/broken-encoding.md"]
 
 
 def test_with_legacy_the_old_notes_are_read_too(knowledge: Path) -> None:
-    more = set(ids(read_tree(knowledge, Rules(legacy=True)))) - set(
-        ids(read_tree(knowledge, Rules()))
+    more = set(ids(read_folder(knowledge, Rules(legacy=True)))) - set(
+        ids(read_folder(knowledge, Rules()))
     )
     assert more == {"old-price-notes", "returns-faq-2019"}
 
@@ -738,6 +736,6 @@ def test_with_legacy_the_old_notes_are_read_too(knowledge: Path) -> None:
 @pytest.mark.parametrize(("folder", "count"), [("rust-book-en", 113), ("etalab-guides-fr", 55)])
 def test_real_trees_are_read_whole(real_data: Path, folder: str, count: int) -> None:
     root = real_data / "markdown" / folder
-    tree = read_tree(root, OPEN)
+    tree = read_folder(root, OPEN)
     assert len(tree.documents) == count == len(list(root.rglob("*.md")))
     assert (tree.faults, tree.notes) == ((), ())

@@ -24,7 +24,7 @@ from labkit.chunking import (
 )
 from labkit.chunking.cuts import cluster_starts
 from labkit.chunking.structure import Block, leaves, scan
-from labkit.documents import FolderLoader, Plain
+from labkit.documents import Plain, Rules, read_folder
 from labkit.embedding.local import DEFAULT_MODEL, model_folder
 from labkit.text import normalise
 from labkit.types import Chunk, Document
@@ -476,8 +476,8 @@ def test_grapheme_clusters_are_those_of_unicode(real_data: Path):
 )
 def tree(request: pytest.FixtureRequest, real_data: Path) -> list[Document]:
     name, language, files = request.param
-    loader = FolderLoader(plain=Plain("ACME/readers", language))
-    found = loader.load(real_data / "markdown" / name)
+    rules = Rules(plain=Plain("ACME/readers", language))
+    found = read_folder(real_data / "markdown" / name, rules).checked().documents
     assert len(found) == files
     return found
 

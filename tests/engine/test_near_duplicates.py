@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from builders import chunk
 from conftest import CHECKOUT
 from labkit.chunking.markdown import MarkdownChunker
-from labkit.documents import Plain
-from labkit.ingestion import Rules, read_tree
+from labkit.documents import Plain, Rules, read_folder
 from labkit.ranking.near_duplicates import MIN_WORDS, THRESHOLD, collapse, near_duplicates
 from labkit.types import Chunk, Hit
 
@@ -283,7 +282,7 @@ def test_collapsing_loses_no_hit_and_never_a_whole_group(rows) -> None:
 def chunks_of(root: Path, rules: Rules) -> list[Chunk]:
     chunker = MarkdownChunker()
     return [
-        item for document in read_tree(root, rules).documents for item in chunker.chunk(document)
+        item for document in read_folder(root, rules).documents for item in chunker.chunk(document)
     ]
 
 

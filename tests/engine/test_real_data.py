@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from labkit.chunking import CharacterChunker
-from labkit.documents import FolderLoader, Plain
+from labkit.documents import Plain, Rules, read_folder
 from labkit.ranking.fusion import reciprocal_rank_fusion
 from labkit.ranking.lexical import Bm25, bm25_scores
 from labkit.text import normalise, sentences, terms
@@ -108,7 +108,7 @@ def test_bm25_over_our_terms_finds_what_a_good_stemmed_bm25_finds(
 def tree(request: pytest.FixtureRequest, real_data: Path) -> tuple[Path, list[Document]]:
     name, language, files = request.param
     root = real_data / "markdown" / name
-    documents = FolderLoader(plain=Plain("ACME/readers", language)).load(root)
+    documents = read_folder(root, Rules(plain=Plain("ACME/readers", language))).checked().documents
     assert len(documents) == files
     return root, documents
 

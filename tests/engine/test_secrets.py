@@ -1,4 +1,4 @@
-"""labkit.ingestion.secrets: what looks like a secret is found, and what stands in for one is not.
+"""labkit.documents.secrets: what looks like a secret is found, and what stands in for one is not.
 
 Every value here was made up; none opens anything.
 """
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from conftest import CHECKOUT
-from labkit.ingestion.secrets import Secret, find_secrets
+from labkit.documents.secrets import Secret, find_secrets
 from strategies import any_text
 
 HEX = "9f86d081884c7d659a2feaa0c55ad015"

@@ -16,8 +16,8 @@ from labkit.answering import ChatGenerator, ExtractiveGenerator
 from labkit.assembly import Lab, open_lab
 from labkit.chunking import EstimatedTokens
 from labkit.documents import Plain
+from labkit.documents.rules import Rules
 from labkit.embedding import HttpEmbedder, ServiceEmbedder
-from labkit.ingestion.rules import Rules
 from labkit.settings import _SECTIONS, IngestSettings, Settings, find_settings, load_settings
 from labkit.types import Health, LabError, Viewer
 

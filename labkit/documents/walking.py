@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from labkit.documents.ignoring import FILE_NAME, IgnoreFile, is_ignored, read_ignore_file
 from labkit.documents.products import FILE_NAME as PRODUCTS
-from labkit.ingestion.ignoring import FILE_NAME, IgnoreFile, is_ignored, read_ignore_file
-from labkit.ingestion.rules import Rules
+from labkit.documents.rules import Rules
 from labkit.types import DocumentError, FileFault
 
 

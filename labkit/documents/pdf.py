@@ -11,9 +11,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from labkit.documents import Plain
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.folder import CONTROL, clean_text, govern, read_text
+from labkit.documents.folder import CONTROL, Plain, clean_text, govern, read_text
 from labkit.documents.front_matter import Fields, load_yaml
 from labkit.types import Document, DocumentError, LabError
 
