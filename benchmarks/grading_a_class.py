@@ -10,10 +10,10 @@ from time import perf_counter
 
 from timing import Mismatch, Ratio, Report, Skipped
 
-from classroom.grading.grade import How, grade_class
-from classroom.grading.key import Key
+from classroom.grading.grade import Options, grade_class
 from classroom.grading.reports.all import write_reports
 from classroom.grading.running.sandbox import can_isolate
+from classroom.grading.secret import Secret
 
 JOBS = 2
 AIM_SECONDS = 15 * 60
@@ -27,15 +27,16 @@ def run(quick: bool) -> Report:
     from synthetic_class import deviations, synthetic_class, write_class
 
     students = synthetic_class(30 if quick else 300)
-    key = Key(b"benchmark".ljust(32))
+    secret = Secret(b"benchmark".ljust(32))
     with tempfile.TemporaryDirectory() as folder:
         write_class(students, Path(folder, "submitted"))
         began = perf_counter()
-        found = grade_class(Path(folder, "submitted"), Path(folder, "results"), How(key, jobs=JOBS))
+        results = Path(folder, "results")
+        found = grade_class(Path(folder, "submitted"), results, Options(secret, jobs=JOBS))
         graded = perf_counter()
-        write_reports(found, Path(folder, "results"), {})
+        write_reports(found, results, {})
         reported = perf_counter()
-    wrong = deviations(students, found.graded, key.seed("1"))
+    wrong = deviations(students, found.graded, secret.seed("1"))
     if wrong or found.faults:
         raise Mismatch("; ".join([*wrong, *found.faults]))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -45,7 +46,7 @@ def run(quick: bool) -> Report:
         unit="s",
         rows=[
             ("grading", *[seconds] * 3),
-            ("marks, feedback, overview, similar answers", *[reported - graded] * 3),
+            ("marks, feedback, overview, answers", *[reported - graded] * 3),
             ("a submission", *[seconds / len(students)] * 3),
         ],
         ratios=[

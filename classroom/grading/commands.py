@@ -20,8 +20,9 @@ from classroom.checking import Outcome
 from labkit.types import LabError
 
 if TYPE_CHECKING:
-    from classroom.grading.grade import Class, How
-    from classroom.grading.key import Key
+    from classroom.grading.grade import Options
+    from classroom.grading.secret import Secret
+    from classroom.grading.types import Class
 
 DIFFERENT = 3
 OUR_FAULT = 1
@@ -59,10 +60,6 @@ Seed = Annotated[
     str, typer.Option("--seed", help="A label, such as a term: other labels, other cases.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Grade again what an earlier run has graded.")]
-Threshold = Annotated[
-    float | None,
-    typer.Option("--similar-from", help="Share from which two answers are called similar."),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -74,26 +71,26 @@ def grade(
     seed: Seed = "1",
     jobs: Jobs = _CORES,
     fresh: Fresh = False,
-    threshold: Threshold = None,
     unsafe: Unsafe = False,
     as_json: AsJson = False,
 ) -> None:
     """Grade a folder of submissions that nobody trusts.
 
-    Writes marks (CSV), feedback for each student, a signed record of each submission, an overview
-    and a report on similar answers. Interrupted, it goes on from where it was.
+    Writes marks (CSV), feedback for each student, a signed record of each submission, an overview,
+    and the answers in folders as JPlag, Dolos and MOSS read them. Interrupted, it goes on from
+    where it was.
     """
-    from classroom.grading.grade import How, grade_class
+    from classroom.grading.grade import Options, grade_class
     from classroom.grading.reports.all import write_reports
 
     if not seed.strip():
         raise LabError("The label after --seed is empty; name a term, for instance.")
-    how = How(_key(key, new_key), seed, jobs, unsafe, fresh)
+    options = Options(_secret(key, new_key), seed, jobs, unsafe, fresh)
     began = time.monotonic()
     with _bar("Grading") as progress:
-        graded = grade_class(submissions, out, how, progress)
-    summary = _summary(graded, how, time.monotonic() - began)
-    written = write_reports(graded, out, summary, threshold)
+        graded = grade_class(submissions, out, options, progress)
+    summary = _summary(graded, options, time.monotonic() - began)
+    written = write_reports(graded, out, summary)
     if as_json:
         typer.echo(_as_json(graded, seed, [path.relative_to(out).as_posix() for path in written]))
     else:
@@ -117,13 +114,13 @@ def regrade(
     as_json: AsJson = False,
 ) -> None:
     """Grade again what has a record and list the differences (exit 3 if there are any)."""
-    from classroom.grading.grade import How
+    from classroom.grading.grade import Options
     from classroom.grading.grade import regrade as grade_again
-    from classroom.grading.key import default_key_path, open_key
+    from classroom.grading.secret import default_secret_path, open_secret
 
-    how = How(open_key(key or default_key_path()), jobs=jobs, unsafe=unsafe)
+    options = Options(open_secret(key or default_secret_path()), jobs=jobs, unsafe=unsafe)
     with _bar("Grading again") as progress:
-        again = grade_again(submissions, results, how, progress)
+        again = grade_again(submissions, results, options, progress)
     found = [(one.before.name, one.differences) for one in again if one.differences]
     if as_json:
         different = [{"submission": name, "differences": lines} for name, lines in found]
@@ -135,36 +132,38 @@ def regrade(
                 typer.echo(f"  {line}")
         typer.echo(f"{len(again)} graded again, {len(found)} of them with differences.")
         if not found:
-            typer.echo("Submissions, exercises, environment and sandbox are those of the records.")
+            typer.echo("Submissions, code, environment and sandbox are those of the records.")
     if found:
         raise typer.Exit(DIFFERENT)
 
 
-def _key(path: Path | None, new: bool) -> Key:
-    """The instructor's key. A new one is announced; a mistyped path makes none."""
-    from classroom.grading.key import default_key_path, open_key
+def _secret(path: Path | None, new: bool) -> Secret:
+    """What the instructor's key file holds. A new one is announced; a mistyped path makes none."""
+    from classroom.grading.secret import default_secret_path, open_secret
 
-    chosen = path or default_key_path()
+    chosen = path or default_secret_path()
     missing = not chosen.exists()
     if missing and path is not None and not new:
         raise LabError(f"There is no key file {path}. To make it, say --new-key.")
-    key = open_key(chosen, create=True)
+    secret = open_secret(chosen, create=True)
     if missing:
         typer.echo(
             f"Made a new key: {chosen}. Keep a copy: it makes the hidden cases and signs records.",
             err=True,
         )
-    return key
+    return secret
 
 
-def _summary(graded: Class, how: How, seconds: float) -> dict[str, str]:
+def _summary(graded: Class, options: Options, seconds: float) -> dict[str, str]:
     """What stands above everything else, in the terminal and in the overview."""
     before = f", {graded.kept} of them as graded before" if graded.kept else ""
+    if graded.again:
+        before += f", {graded.again} graded again: labkit or what it runs on is another than then"
     return {
         "Submissions": f"{len(graded.graded)}{before}",
         "Sandbox": graded.sandbox,
-        "Grading took": f"{seconds:.0f} s with {how.jobs} at a time",
-        "Hidden cases": f"seed {how.seed!r} under your key",
+        "Grading took": f"{seconds:.0f} s with {options.jobs} at a time",
+        "Hidden cases": f"seed {options.seed!r} under your key",
     }
 
 
@@ -173,6 +172,7 @@ def _as_json(graded: Class, seed: str, written: Sequence[str]) -> str:
         {
             "submissions": len(graded.graded),
             "kept": graded.kept,
+            "graded_again": graded.again,
             "sandbox": graded.sandbox,
             "seed": seed,
             "outcomes": _outcomes(graded),

@@ -10,55 +10,36 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from classroom.exercises import ALL
 from classroom.grading.answer_key import AnswerKey
+from classroom.grading.fingerprint import Fingerprint, fingerprint
 from classroom.grading.judge import Judge
-from classroom.grading.key import Key
 from classroom.grading.names import file_names
-from classroom.grading.record import (
-    Basis,
-    basis,
-    differences,
-    read_record,
-    record_path,
-    write_record,
-)
-from classroom.grading.reports.similarity import Answer, answers_in
+from classroom.grading.record import differences, read_record, record_path, write_record
 from classroom.grading.running.sandbox import Sandbox, sandbox
+from classroom.grading.secret import Secret
 from classroom.grading.submissions.collect import collect
 from classroom.grading.submissions.released import exercises_of
 from classroom.grading.submissions.triage import triage
-from classroom.grading.types import Graded, Submission
+from classroom.grading.types import Answer, Class, Graded, Submission, Triaged
 from classroom.grading.writing import write_whole
 from labkit.types import LabError
 
 _INSTEAD = "Take another folder for these results, or say --fresh to replace what is there."
-Recorded: TypeAlias = tuple[Graded, Basis]
+Recorded: TypeAlias = tuple[Graded, Fingerprint]
 Progress = Callable[[int, int, str], None]
 """Told after each submission: how many are done, of how many, and which."""
 
 
-@dataclass(slots=True)
-class Class:
-    """A graded class: everything that reports are made of."""
-
-    graded: list[Graded] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
-    kept: int = 0  # graded before, and nothing of it has changed
-    faults: list[str] = field(default_factory=list)  # submissions that the grader failed on
-    sandbox: str = ""
-
-
 @dataclass(frozen=True, slots=True)
-class How:
-    """How to grade: under which key and label of hidden cases, how many submissions at a time,
+class Options:
+    """How to grade: under which secret and label of hidden cases, how many submissions at a time,
     whether a machine without a sandbox will do, whether records of an earlier run are ignored."""
 
-    key: Key
+    secret: Secret
     seed: str = "1"
     jobs: int = 1
     unsafe: bool = False
@@ -66,27 +47,27 @@ class How:
 
 
 def grade_class(
-    submissions: Path, results: Path, how: How, progress: Progress = lambda *_: None
+    submissions: Path, results: Path, options: Options, progress: Progress = lambda *_: None
 ) -> Class:
     """Grade every submission below a folder (or in a zip) and write their records.
 
-    What an earlier run graded on the same basis is kept. A Ctrl-C ends at once and leaves the
-    records that there are; the next run goes on from them. A fault on one submission is noted and
-    stops no other. LabError if the results lie inside the submissions, or if they hold records of
-    another key or seed and `fresh` does not say that they may go.
+    What an earlier run graded under the same fingerprint is kept. A Ctrl-C ends at once and leaves
+    the records that there are; the next run goes on from them. A fault on one submission is noted
+    and stops no other. LabError if the results lie inside the submissions, or if they hold records
+    of another secret or seed and `fresh` does not say that they may go.
     """
     if results.resolve().is_relative_to(submissions.resolve()):
         raise LabError(
             f"{results} lies inside {submissions}: the next run would take it for a student."
         )
     found = _collected(submissions)
-    known = {} if how.fresh else _known(found, results, how)
+    known = {} if options.fresh else _known(found, results, options)
     write_whole(results / ".writable", "").unlink()  # better now than after an hour of grading
-    return _grade(found, results, how, progress, known)
+    return _grade(found, results, options, progress, known)
 
 
-def _known(found: Sequence[Submission], results: Path, how: How) -> dict[Path, Recorded]:
-    """The records of an earlier grading. LabError if one is not of this student, key and seed:
+def _known(found: Sequence[Submission], results: Path, options: Options) -> dict[Path, Recorded]:
+    """The records of an earlier grading. LabError if one is not of this student, secret and seed:
     nothing is replaced without a word."""
     known: dict[Path, Recorded] = {}
     for submission in found:
@@ -94,29 +75,47 @@ def _known(found: Sequence[Submission], results: Path, how: How) -> dict[Path, R
         if not path.is_file():
             continue
         try:
-            graded, on = read_record(path, how.key)
+            graded, made = read_record(path, options.secret)
         except LabError as error:
             raise LabError(f"{error} {_INSTEAD}") from error
         if (graded.student, graded.assignment) != (submission.student, submission.assignment):
             raise LabError(f"The record of {submission.name} is another student's. {_INSTEAD}")
-        if on.seed != how.seed:
+        if made.seed != options.seed:
             raise LabError(
-                f"The record of {submission.name} was made with the seed {on.seed!r}, not "
-                f"{how.seed!r}. {_INSTEAD}"
+                f"The record of {submission.name} was made with the seed {made.seed!r}, not "
+                f"{options.seed!r}. {_INSTEAD}"
             )
-        known[path] = graded, on
+        known[path] = graded, made
     return known
 
 
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """A record and what grading again came to, each with its fingerprint."""
+
+    before: Graded
+    after: Graded
+    made_before: Fingerprint
+    made_after: Fingerprint
+
+    @property
+    def differences(self) -> list[str]:
+        """Other fingerprints first: they explain other marks."""
+        now = asdict(self.made_after)
+        changed = [name for name, value in asdict(self.made_before).items() if value != now[name]]
+        said = [f"another {name} than then" for name in changed]
+        return said + differences(self.before, self.after)
+
+
 def regrade(
-    submissions: Path, results: Path, how: How, progress: Progress = lambda *_: None
+    submissions: Path, results: Path, options: Options, progress: Progress = lambda *_: None
 ) -> list[Regraded]:
     """Grade again what has a record, under that record's seed, and leave the records alone.
 
-    LabError if a record was not signed with this key, or if no submission has one.
+    LabError if a record was not signed with this secret, or if no submission has one.
     """
     known = [
-        (submission, *read_record(path, how.key))
+        (submission, *read_record(path, options.secret))
         for submission in _collected(submissions)
         if (path := record_path(results, submission)).is_file()
     ]
@@ -124,15 +123,15 @@ def regrade(
         raise LabError(f"{results.name} holds no record of any submission in {submissions.name}.")
     found = []
     with tempfile.TemporaryDirectory() as scratch:
-        for seed in sorted({on.seed for _, _, on in known}):
-            same = [submission for submission, _, on in known if on.seed == seed]
-            _grade(same, Path(scratch), replace(how, seed=seed), progress, {})
-        for submission, before, on in known:
+        for seed in sorted({made.seed for _, _, made in known}):
+            same = [submission for submission, _, made in known if made.seed == seed]
+            _grade(same, Path(scratch), replace(options, seed=seed), progress, {})
+        for submission, before, made in known:
             path = record_path(Path(scratch), submission)
             if not path.is_file():
                 raise LabError(f"{submission.name} could not be graded again.")
-            after, now = read_record(path, how.key)
-            found.append(Regraded(before, after, on, now))
+            after, now = read_record(path, options.secret)
+            found.append(Regraded(before, after, made, now))
     return found
 
 
@@ -154,39 +153,20 @@ def _told_apart(found: Sequence[Submission]) -> list[Submission]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Regraded:
-    """A record and what grading again came to, each with its basis."""
-
-    before: Graded
-    after: Graded
-    basis_before: Basis
-    basis_after: Basis
-
-    @property
-    def differences(self) -> list[str]:
-        """Other bases first: they explain other marks."""
-        pairs = zip(
-            asdict(self.basis_before).items(), asdict(self.basis_after).values(), strict=True
-        )
-        changed = [f"another {name} than then" for (name, old), new in pairs if old != new]
-        return changed + differences(self.before, self.after)
-
-
 def _grade(
     found: Sequence[Submission],
     results: Path,
-    how: How,
+    options: Options,
     progress: Progress,
     known: Mapping[Path, Recorded],
 ) -> Class:
-    """Grade what is not `known` on the same basis, and record it."""
+    """Grade what is not `known` under the same fingerprint, and record it."""
     done = Class()
     with ExitStack() as stack:
-        box = stack.enter_context(sandbox(unsafe=how.unsafe))
+        box = stack.enter_context(sandbox(unsafe=options.unsafe))
         done.sandbox = box.name
-        grader = _Grader(box, results, how, known)
-        pool = stack.enter_context(ThreadPoolExecutor(how.jobs))
+        grader = _Grader(box, found, results, options, known)
+        pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
         futures = {pool.submit(grader.grade, submission): submission for submission in found}
         try:
             _gather(futures, done, progress)
@@ -215,6 +195,7 @@ def _gather(futures: dict[Future[_Done], Submission], done: Class, progress: Pro
                 done.graded.append(one.graded)
                 done.answers += one.answers
                 done.kept += one.kept
+                done.again += one.again
             progress(len(futures) - len(waiting), len(futures), submission.name)
 
 
@@ -222,20 +203,28 @@ def _gather(futures: dict[Future[_Done], Submission], done: Class, progress: Pro
 class _Done:
     graded: Graded
     answers: Sequence[Answer]
-    kept: bool
+    kept: bool = False
+    again: bool = False
 
 
 class _Grader:
     """Grades one submission at a time in as many threads as there are slots."""
 
     def __init__(
-        self, box: Sandbox, results: Path, how: How, known: Mapping[Path, Recorded]
+        self,
+        box: Sandbox,
+        found: Sequence[Submission],
+        results: Path,
+        options: Options,
+        known: Mapping[Path, Recorded],
     ) -> None:
-        self._box, self._results, self._how, self._known = box, results, how, known
-        keys = {name: AnswerKey(exercise, how.key.seed(how.seed)) for name, exercise in ALL.items()}
-        self._judge = Judge(box, keys)
+        self._box, self._results, self._options, self._known = box, results, options, known
+        seed = options.secret.seed(options.seed)
+        wanted = {assignment for one in found if (assignment := one.assignment)}
+        exercises = [exercise for name in sorted(wanted) for exercise in exercises_of(name)]
+        self._judge = Judge(box, {each.id: AnswerKey(each, seed) for each in exercises})
         self._slots: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for slot in range(how.jobs):
+        for slot in range(options.jobs):
             self._slots.put(slot)
         self._reading = threading.Lock()  # the largest notebooks take a lot of memory to read
 
@@ -243,19 +232,29 @@ class _Grader:
         """The marks of a submission, from its record if nothing changed since."""
         with self._reading:
             triaged = triage(submission)
-        answers = answers_in(submission.student, triaged)
-        path, on = record_path(self._results, submission), self._basis(submission)
-        before, on_before = self._known.get(path, (None, None))
-        if before is not None and on_before == on:
+        answers = _answers_in(submission, triaged)
+        path = record_path(self._results, submission)
+        now = fingerprint(submission, self._options.seed, self._box.name)
+        before, made = self._known.get(path, (None, now))
+        if before is not None and made == now:
             return _Done(before, answers, kept=True)
         slot = self._slots.get()
         try:
             graded = self._judge.grade(submission, triaged, slot)
         finally:
             self._slots.put(slot)
-        write_record(path, graded, on, self._how.key)
-        return _Done(graded, answers, kept=False)
+        write_record(path, graded, now, self._options.secret)
+        other_rules = (made.code, made.environment) != (now.code, now.environment)
+        return _Done(graded, answers, again=other_rules)
 
-    def _basis(self, submission: Submission) -> Basis:
-        exercises = exercises_of(submission.assignment)
-        return basis(submission, exercises, self._how.seed, self._box.name)
+
+def _answers_in(submission: Submission, triaged: Triaged) -> list[Answer]:
+    """A student's answers, one an exercise; cells that answer the same one are joined."""
+    sources: dict[str, list[str]] = {}
+    for cell in triaged.cells:
+        for exercise in cell.exercises:
+            sources.setdefault(exercise, []).append(cell.source)
+    return [
+        Answer(exercise, submission.student, submission.folder, "\n\n".join(found))
+        for exercise, found in sources.items()
+    ]

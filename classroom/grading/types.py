@@ -150,3 +150,30 @@ class Graded:
     @property
     def max_score(self) -> int:
         return sum(mark.max_score for mark in self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one student wrote for one exercise. `folder` is the student's among the results."""
+
+    exercise: str
+    student: str
+    folder: str
+    source: str
+
+
+@dataclass(slots=True)
+class Class:
+    """A graded class: everything that reports are made of.
+
+    `kept` counts what was graded before and has not changed, `again` what was graded before by
+    other code or another Python, and so anew. `faults` names submissions that the grader itself
+    failed on; `sandbox` what they ran in.
+    """
+
+    graded: list[Graded] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    kept: int = 0
+    again: int = 0
+    faults: list[str] = field(default_factory=list)
+    sandbox: str = ""

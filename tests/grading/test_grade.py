@@ -17,22 +17,23 @@ import pytest
 
 from classroom.checking import Outcome, check_function
 from classroom.exercises import ALL
+from classroom.grading import fingerprint
 from classroom.grading import grade as grading
-from classroom.grading.grade import Class, How, grade_class, regrade
-from classroom.grading.key import Key, default_key_path, open_key
-from classroom.grading.record import read_record, records
+from classroom.grading.grade import Options, grade_class, regrade
+from classroom.grading.record import RECORDS, read_record
 from classroom.grading.reports.all import write_reports
 from classroom.grading.running import sandbox as fence
 from classroom.grading.running import session
 from classroom.grading.running.sandbox import can_isolate
-from classroom.grading.types import Kind
+from classroom.grading.secret import Secret, default_secret_path, open_secret
+from classroom.grading.types import Class, Kind
 from classroom.release import CHECKOUT, TOPICS, assignment_name
 from labkit.cli import main
 from labkit.types import LabError
 from synthetic_attacks import CANARY, MARKER
 from synthetic_class import Student, deviations, notebook_of, synthetic_class, write_class
 
-KEY = Key(b"k" * 32)
+SECRET = Secret(b"k" * 32)
 SEED = "autumn"
 pytestmark = pytest.mark.skipif(not can_isolate(), reason="bubblewrap does not work here")
 
@@ -46,7 +47,7 @@ def run(*arguments: object) -> int:
 
 
 def graded(folder: Path, results: Path, **how: Any) -> Class:
-    return grade_class(folder, results, How(KEY, SEED, **{"jobs": 2, **how}))
+    return grade_class(folder, results, Options(SECRET, SEED, **{"jobs": 2, **how}))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def check_class(students: Sequence[Student], folder: Path) -> Class:
     (folder / "submitted" / CANARY).write_text("alive")
     found = graded(folder / "submitted", folder / "results")
     assert found.faults == []
-    assert deviations(students, found.graded, KEY.seed(SEED)) == []
+    assert deviations(students, found.graded, SECRET.seed(SEED)) == []
     assert (folder / CANARY).read_text() == "alive"
     assert (folder / "submitted" / CANARY).read_text() == "alive"
     for place in (folder, Path.home(), Path.cwd(), Path("/tmp")):
@@ -116,7 +117,7 @@ def check_class(students: Sequence[Student], folder: Path) -> Class:
 
 def hidden_words(found: Class) -> set[str]:
     """Texts of hidden cases that stand in no public one, long enough to be recognised."""
-    seed = KEY.seed(SEED)
+    seed = SECRET.seed(SEED)
     names = {mark.exercise for one in found.graded for mark in one.marks}
     words: set[str] = set()
     for exercise in (ALL[name] for name in names):
@@ -196,31 +197,31 @@ def test_the_learners_check_and_the_grader_agree_on_public_cases(tmp_path: Path)
 def test_a_record_holds_everything_and_is_signed(tmp_path: Path) -> None:
     graded(small_class(tmp_path), tmp_path / "results")
     path = tmp_path / "results/records/anna/ps02_chunking.json"
-    one, on = read_record(path, KEY)
+    one, made = read_record(path, SECRET)
     assert (one.student, one.score, one.max_score) == ("anna", 10.0, 16)
-    assert on.seed == SEED
-    assert on.sandbox == "bubblewrap"
-    assert all(len(value) == 64 for value in (on.submission, on.exercises, on.environment))
+    assert made.seed == SEED
+    assert made.sandbox == "bubblewrap"
+    assert all(len(value) == 64 for value in (made.submission, made.code, made.environment))
     with pytest.raises(LabError, match="another key"):
-        read_record(path, Key(b"x" * 32))
+        read_record(path, Secret(b"x" * 32))
 
 
-@pytest.mark.parametrize("change", ["score", "basis", "signature", "cases"])
+@pytest.mark.parametrize("change", ["score", "fingerprint", "signature", "cases"])
 def test_a_record_that_was_changed_is_noticed(tmp_path: Path, change: str) -> None:
     graded(small_class(tmp_path), tmp_path / "results")
     path = tmp_path / "results/records/chloé/ps02_chunking.json"
     record = json.loads(path.read_text())
     if change == "score":
         record["graded"]["marks"][0]["score"] = 6.0
-    elif change == "basis":
-        record["basis"]["submission"] = "0" * 64
+    elif change == "fingerprint":
+        record["fingerprint"]["submission"] = "0" * 64
     elif change == "cases":
         record["graded"]["marks"][0]["cases"][0]["passed"] = True
     else:
         record["signature"] = record["signature"][::-1]
     path.write_text(json.dumps(record))
     with pytest.raises(LabError, match="changed"):
-        read_record(path, KEY)
+        read_record(path, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,11 @@ def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(text)
     with pytest.raises(LabError, match=r"record\.json"):
-        read_record(path, KEY)
+        read_record(path, SECRET)
+
+
+def records(results: Path) -> list[Path]:
+    return sorted((results / RECORDS).glob("*/*.json"))
 
 
 def without_figures(folder: Path) -> dict[str, Any]:
@@ -268,17 +273,50 @@ def test_what_was_graded_before_is_kept_until_it_changes(
     assert graded(folder, results).kept == 0
 
 
-@pytest.mark.parametrize("how", [How(KEY, "winter"), How(Key(b"x" * 32), SEED)])
+def test_what_other_code_has_graded_is_graded_again_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A late submission must not meet other rules than all the rest did."""
+    folder, results = small_class(tmp_path), tmp_path / "results"
+    graded(folder, results)
+    assert (graded(folder, results).kept, graded(folder, results).again) == (3, 0)
+    for changed in ("code", "environment"):
+        monkeypatch.setattr(fingerprint, changed, lambda: "0" * 64)
+        found = graded(folder, results)
+        assert (found.kept, found.again) == (0, 3)
+        assert graded(folder, results).kept == 3
+
+
+def test_every_source_file_counts_for_the_fingerprint(tmp_path: Path) -> None:
+    for name, content in {"a.py": "x = 1", "deep/b.py": "y = 1", "deep/c.txt": "z"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    before = fingerprint.hash_of([tmp_path])
+    (tmp_path / "deep/c.txt").write_text("other words")
+    assert fingerprint.hash_of([tmp_path]) == before
+    (tmp_path / "deep/b.py").write_text("y = 2")
+    changed = fingerprint.hash_of([tmp_path])
+    (tmp_path / "deep/b.py").rename(tmp_path / "deep/d.py")
+    assert len({before, changed, fingerprint.hash_of([tmp_path])}) == 3
+
+
+def test_the_fingerprint_knows_what_grading_runs_on() -> None:
+    versions = fingerprint._versions()
+    assert versions.keys() >= {"numpy", "pyyaml", "snowballstemmer", "markdown-it-py", "ipython"}
+    assert "pytest" not in versions
+
+
+@pytest.mark.parametrize("options", [Options(SECRET, "winter"), Options(Secret(b"x" * 32), SEED)])
 def test_records_of_another_seed_or_key_are_not_replaced_without_a_word(
-    tmp_path: Path, how: How
+    tmp_path: Path, options: Options
 ) -> None:
     folder, results = small_class(tmp_path), tmp_path / "results"
     graded(folder, results)
     before = {path: path.read_bytes() for path in records(results)}
     with pytest.raises(LabError, match="--fresh"):
-        grade_class(folder, results, how)
+        grade_class(folder, results, options)
     assert {path: path.read_bytes() for path in records(results)} == before
-    assert grade_class(folder, results, replace(how, fresh=True)).kept == 0
+    assert grade_class(folder, results, replace(options, fresh=True)).kept == 0
 
 
 def test_a_damaged_record_is_said_and_graded_again_when_asked(tmp_path: Path) -> None:
@@ -344,7 +382,7 @@ def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        grade_class(folder, results, How(KEY, SEED, jobs=1), pressed)
+        grade_class(folder, results, Options(SECRET, SEED, jobs=1), pressed)
     before = len(list(records(results)))
     assert before >= 1
     again = graded(folder, results)
@@ -363,7 +401,7 @@ def test_an_interruption_ends_at_once_and_marks_nobody_for_it(tmp_path: Path) ->
 
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        grade_class(folder, results, How(KEY, SEED, jobs=2), pressed)
+        grade_class(folder, results, Options(SECRET, SEED, jobs=2), pressed)
     assert time.monotonic() - began < 8  # the loop alone would take 12 s and more
     assert not (results / "records/anna").exists()
 
@@ -392,7 +430,7 @@ def test_grading_again_reproduces_the_records(tmp_path: Path) -> None:
     folder, results = small_class(tmp_path), tmp_path / "results"
     graded(folder, results)
     before = {path: path.read_bytes() for path in records(results)}
-    again = regrade(folder, results, How(KEY, jobs=2))
+    again = regrade(folder, results, Options(SECRET, jobs=2))
     assert [one.differences for one in again] == [[], [], []]
     assert {path: path.read_bytes() for path in records(results)} == before
 
@@ -402,7 +440,9 @@ def test_grading_again_lists_what_is_different(tmp_path: Path) -> None:
     graded(folder, results)
     path = folder / "ben" / "ps02_chunking" / "chunking.ipynb"
     path.write_bytes(notebook_of(2, {"chunk_text": ALL["chunk_text"].solution}))
-    again = {one.before.student: one.differences for one in regrade(folder, results, How(KEY))}
+    again = {
+        one.before.student: one.differences for one in regrade(folder, results, Options(SECRET))
+    }
     assert again["anna"] == again["chloé"] == []
     assert again["ben"][0] == "another submission than then"
     assert again["ben"][1].startswith("chunk_text: 0 (not attempted) in the record, 6 (right) now")
@@ -411,10 +451,10 @@ def test_grading_again_lists_what_is_different(tmp_path: Path) -> None:
 def test_grading_again_needs_records_and_their_key(tmp_path: Path) -> None:
     folder, results = small_class(tmp_path), tmp_path / "results"
     with pytest.raises(LabError, match="no record"):
-        regrade(folder, results, How(KEY))
+        regrade(folder, results, Options(SECRET))
     graded(folder, results)
     with pytest.raises(LabError, match="another key"):
-        regrade(folder, results, How(Key(b"y" * 32)))
+        regrade(folder, results, Options(Secret(b"y" * 32)))
 
 
 # --- the key file --------------------------------------------------------------------------------
@@ -422,14 +462,14 @@ def test_grading_again_needs_records_and_their_key(tmp_path: Path) -> None:
 
 def test_a_key_file_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "below" / "grading.key"
-    seed = open_key(path, create=True).seed("1")
-    assert open_key(path, create=True).seed("1") == open_key(path).seed("1") == seed
+    seed = open_secret(path, create=True).seed("1")
+    assert open_secret(path, create=True).seed("1") == open_secret(path).seed("1") == seed
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_seeds_tell_keys_and_labels_apart() -> None:
-    keys = [Key(b"a" * 32), Key(b"b" * 32)]
+    keys = [Secret(b"a" * 32), Secret(b"b" * 32)]
     assert len({key.seed(label) for key in keys for label in ("1", "2")}) == 4
     assert keys[0].sign(b"x") != keys[0].seed("x")
 
@@ -439,21 +479,21 @@ def test_what_is_no_key_is_refused_without_being_shown(tmp_path: Path, text: str
     path = tmp_path / "my.key"
     path.write_text(text)
     with pytest.raises(LabError, match=r"my\.key holds no key") as refused:
-        open_key(path)
+        open_secret(path)
     assert not text or text not in str(refused.value)
 
 
 def test_a_missing_key_is_said(tmp_path: Path) -> None:
     with pytest.raises(LabError, match=r"gone\.key cannot be read"):
-        open_key(tmp_path / "gone.key")
+        open_secret(tmp_path / "gone.key")
 
 
 def test_the_key_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LABKIT_GRADING_KEY", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert default_key_path() == tmp_path / "labkit" / "grading.key"
+    assert default_secret_path() == tmp_path / "labkit" / "grading.key"
     monkeypatch.setenv("LABKIT_GRADING_KEY", str(tmp_path / "k"))
-    assert default_key_path() == tmp_path / "k"
+    assert default_secret_path() == tmp_path / "k"
 
 
 # --- the commands --------------------------------------------------------------------------------
@@ -474,10 +514,9 @@ def test_grade_writes_what_people_read(tmp_path: Path, capsys: pytest.CaptureFix
         "marks-moodle.csv",
         "marks-nbgrader.csv",
         "overview.html",
-        "similarity.html",
         "records/anna/ps02_chunking.json",
         "feedback/anna/ps02_chunking.html",
-        "feedback/anna/ps02_chunking.md",
+        "answers/ps02_chunking/submissions/anna/chunk_text.py",
     }
     with (results / "marks.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))

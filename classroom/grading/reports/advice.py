@@ -37,7 +37,7 @@ _RENAME = "Give your function the name from the task again, and every case is tr
 _RESTORE = "Write your answer into the cell of the released notebook, and leave its name as it is."
 
 
-def step(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
+def next_step(mark: ExerciseMark, findings: Sequence[Finding]) -> str:
     """What to do next; `findings` are those of this exercise. Nothing if it is solved.
 
     What kept the function from running comes first; then, for a wrong function, the first group

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from classroom.checking import Outcome
-from classroom.grading.reports.chart import score_chart
+from classroom.checking import DIED, TOO_SLOW, Outcome
 from classroom.grading.reports.feedback import feedback_name
-from classroom.grading.reports.feedback_content import clean, points
-from classroom.grading.reports.feedback_html import prose
-from classroom.grading.reports.page import page
-from classroom.grading.reports.same_as_solution import SameAsSolution
-from classroom.grading.reports.tally import (
-    RANGES,
-    by_assignment,
-    common_mistakes,
-    longest_running,
-    outcome_counts,
-    reasons_to_look,
-    score_counts,
-)
-from classroom.grading.types import Graded, Kind
+from classroom.grading.reports.page import clean, render
+from classroom.grading.types import Finding, Graded, Kind
 from classroom.grading.writing import write_whole
 
 FEEDBACK = "feedback"  # the folder of feedback, beside the overview
-SIMILARITY = "similarity.html"
 REASONS = 6  # shown of one submission
-_OUTCOMES = (
+RANGES = ("0–19 %", "20–39 %", "40–59 %", "60–79 %", "80–99 %", "100 %")
+# A person looks at the first even where grading went on; the last asks nobody for a look.
+ALWAYS = {Kind.MACHINERY, Kind.LEFT_OUT, Kind.SOLUTION_MARKS}
+NEVER = {Kind.LATE}
+_REMARKABLE = {Outcome.TOO_SLOW: TOO_SLOW, Outcome.DIED: DIED, Outcome.DELEGATED: ""}
+_OUTCOMES = (  # in the order of the table's columns
     Outcome.RIGHT,
     Outcome.WRONG,
     Outcome.CRASHED,
@@ -40,221 +32,175 @@ _OUTCOMES = (
 )
 
 
-def write_overview(
-    graded: Sequence[Graded],
-    folder: Path,
-    summary: Mapping[str, str],
-    solutions: Sequence[SameAsSolution] = (),
-) -> Path:
-    """Write `overview.html` into `folder`, with links to the feedback in `folder/feedback` and to
-    the report on similar answers.
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One assignment in numbers. `scores` counts results by share of the points; `counts` has, for
+    each exercise, how often each of the `outcomes` came that there were."""
 
-    `summary` is shown at the top, label by label: the sandbox used, the time taken. `solutions`
-    are those who handed in the model solution; who did so throughout an assignment is named.
+    name: str
+    graded: Sequence[Graded]
+    scores: Sequence[tuple[str, int]]
+    outcomes: Sequence[Outcome]
+    counts: Mapping[str, Mapping[Outcome, int]]
+
+    @property
+    def mean(self) -> float:
+        return sum(one.score for one in self.graded) / len(self.graded)
+
+    @property
+    def most(self) -> int:
+        return max(one.max_score for one in self.graded)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonMistake:
+    """A recognised mistake and how many students made it."""
+
+    exercise: str
+    name: str
+    sentence: str
+    students: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What grading one submission took: seconds on the clock and of CPU, and MiB at the most."""
+
+    one: Graded
+    wall: float
+    cpu: float
+    memory: float
+
+
+def write_overview(graded: Sequence[Graded], folder: Path, summary: Mapping[str, str]) -> Path:
+    """Write `overview.html` into `folder`, with links to the feedback in `folder/feedback`.
+
+    `summary` is shown at the top, label by label: the sandbox used, the time taken.
     """
-    looks = [(one, reasons) for one in graded if (reasons := reasons_to_look(one))]
-    body = "\n".join(
-        filter(
-            None,
-            [
-                "<h1>The class at a glance</h1>",
-                _facts(graded, len(looks), summary),
-                _scores(graded),
-                _mistakes(graded),
-                _outcomes(graded),
-                _looks(looks),
-                _solutions(graded, solutions),
-                _longest(graded),
-                _students(graded),
-            ],
-        )
-    )
-    return write_whole(folder / "overview.html", page("The class at a glance", body))
-
-
-def _facts(graded: Sequence[Graded], looks: int, summary: Mapping[str, str]) -> str:
-    students = len({one.student for one in graded})
-    named = "submission needs" if looks == 1 else "submissions need"
-    facts = {
-        "Students": str(students),
-        "Submissions": str(len(graded)),
-        **{clean(label, 80): clean(text, 300) for label, text in summary.items()},
-    }
-    rows = "\n".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in facts.items())
-    pointer = f'<p><a href="#look">{looks} {named} a person\'s look</a>.</p>' if looks else ""
-    students_below = '<a href="#students">All students</a>, ' if graded else ""
-    links = f'<p>{students_below}<a href="{SIMILARITY}">similar answers</a>.</p>'
-    return f'<dl class="facts">\n{rows}\n</dl>\n{pointer}\n{links}'
-
-
-def _scores(graded: Sequence[Graded]) -> str:
-    if not graded:
-        return "<p>No submission was found.</p>"
-    if not by_assignment(graded):
-        return "<p>None of these could be read as work on an assignment.</p>"
-    charts = [
-        _score_figure(number, assignment, group)
-        for number, (assignment, group) in enumerate(by_assignment(graded).items(), start=1)
-    ]
-    return "<h2>Scores</h2>\n" + "\n".join(charts)
-
-
-def _score_figure(number: int, assignment: str, group: Sequence[Graded]) -> str:
-    """The distribution of one assignment: the chart, and a table that says the same."""
-    name, counts = clean(assignment, 80), score_counts(group)
-    mean = f"{sum(one.score for one in group) / len(group):.1f}"
-    most = max(one.max_score for one in group)
-    handed_in = f"{len(group)} {'submission' if len(group) == 1 else 'submissions'}"
-    chart = score_chart(f"scores-{number}", f"Scores in {name}", RANGES, counts)
-    rows = zip(RANGES, map(str, counts), strict=True)
-    return (
-        f"<h3>{escape(name)}</h3>\n<p>{handed_in}, on average {mean} of {most} points.</p>\n"
-        f"<figure>{chart}</figure>\n<details>\n<summary>In numbers</summary>\n"
-        f"{_table('Submissions by share of the points', ('Score', 'Submissions'), rows)}\n"
-        "</details>"
-    )
-
-
-def _mistakes(graded: Sequence[Graded]) -> str:
-    common = common_mistakes(graded)
-    rows = (
-        (
-            f"<code>{escape(clean(mistake.exercise, 80))}</code>",
-            prose(clean(mistake.sentence or mistake.name, 300)),
-            str(mistake.students),
-        )
-        for mistake in common
-    )
-    if not common:
-        return ""
-    table = _table("Recognised mistakes", ("Exercise", "Mistake", "Students"), rows)
-    return f"<h2>What to talk about next week</h2>\n{table}"
-
-
-def _outcomes(graded: Sequence[Graded]) -> str:
-    tables = []
-    for assignment, group in by_assignment(graded).items():
-        counted = outcome_counts(group)
-        there = [o for o in _OUTCOMES if any(counts[o] for counts in counted.values())]
-        rows = (
-            (f"<code>{escape(clean(exercise, 80))}</code>", *(str(counts[o]) for o in there))
-            for exercise, counts in counted.items()
-        )
-        head = ("Exercise", *(str(outcome).capitalize() for outcome in there))
-        tables.append(_table(clean(assignment, 80), head, rows, numbers=True))
-    return "<h2>Outcomes by exercise</h2>\n" + "\n".join(tables) if tables else ""
-
-
-def _looks(looks: Sequence[tuple[Graded, Sequence[str]]]) -> str:
-    items = "\n".join(f"<li>{_link(one)}\n{_reasons(reasons)}</li>" for one, reasons in looks)
-    if not looks:
-        return ""
-    return f'<h2 id="look">Submissions that need a person\'s look</h2>\n<ul>\n{items}\n</ul>'
-
-
-def _reasons(reasons: Sequence[str]) -> str:
-    items = [prose(clean(reason, 300)) for reason in reasons[:REASONS]]
-    if len(reasons) > REASONS:
-        items.append(f"and {len(reasons) - REASONS} more")
-    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
-
-
-def _link(one: Graded) -> str:
-    return _linked(one, f"{_name(one.student)}, {escape(clean(_what(one), 80))}")
-
-
-def _linked(one: Graded, text: str) -> str:
-    """Some HTML as a link to the feedback on a result."""
-    address = f"{FEEDBACK}/{quote(str(feedback_name(one)), errors='backslashreplace')}"
-    return f'<a href="{escape(address)}">{text}</a>'
-
-
-def _name(student: str) -> str:
-    return f"<bdi>{escape(clean(student, 80))}</bdi>"
-
-
-def _what(one: Graded) -> str:
-    return one.assignment or "unreadable"
-
-
-def _solutions(graded: Sequence[Graded], solutions: Sequence[SameAsSolution]) -> str:
-    """Who handed in the model solution throughout an assignment."""
-    known = {(one.student, one.assignment): one for one in graded}
-    items = "\n".join(
-        f"<li>{_link(known[same.student, same.assignment])}</li>"
-        for same in solutions
-        if same.whole and (same.student, same.assignment) in known
-    )
-    if not items:
-        return ""
-    return (
-        "<h2>Equal to the model solution in every exercise</h2>\n<p>Names, layout and comments "
-        f'aside; <a href="{SIMILARITY}">similar answers</a> has each exercise.</p>\n'
-        f"<ul>\n{items}\n</ul>"
-    )
-
-
-def _students(graded: Sequence[Graded]) -> str:
-    """Every student with the points in each assignment, linked to the feedback."""
-    if not graded:
-        return ""
-    assignments = list(by_assignment(graded))
-    held: dict[str, dict[str, Graded]] = {}
-    for one in graded:
-        held.setdefault(one.student, {})[one.assignment] = one
+    groups = by_assignment(graded)
     unread = any(not one.assignment for one in graded)
-    rows = (
-        (
-            _name(student),
-            *(_points(held[student].get(assignment)) for assignment in assignments),
-            *([_points(held[student].get(""))] if unread else []),
+    facts = {
+        "Students": str(len({one.student for one in graded})),
+        "Submissions": str(len(graded)),
+        **summary,
+    }
+    html = render(
+        "overview.html",
+        facts=facts,
+        assignments=[_assignment(name, group) for name, group in groups.items()],
+        mistakes=common_mistakes(graded),
+        looks=[(one, reasons) for one in graded if (reasons := reasons_to_look(one))],
+        longest=longest_running(graded),
+        students=_by_student(graded),
+        columns={
+            **{name: clean(name, 80) for name in groups},
+            **({"": "Unreadable"} if unread else {}),
+        },
+        most_reasons=REASONS,
+        address=_address,
+        late=lambda one: any(finding.kind is Kind.LATE for finding in one.findings),
+    )
+    return write_whole(folder / "overview.html", html)
+
+
+def _address(one: Graded) -> str:
+    """The feedback on a result, as a link beside it."""
+    return f"{FEEDBACK}/{quote(str(feedback_name(one)), errors='backslashreplace')}"
+
+
+def by_assignment(graded: Sequence[Graded]) -> dict[str, list[Graded]]:
+    """The results of each assignment, in the order of their names; what could not be read as work
+    on one is in none."""
+    groups: dict[str, list[Graded]] = {}
+    for one in sorted(graded, key=lambda one: (one.assignment, one.student)):
+        if one.assignment:
+            groups.setdefault(one.assignment, []).append(one)
+    return groups
+
+
+def _by_student(graded: Sequence[Graded]) -> list[dict[str, Graded]]:
+    """Each student's results by assignment, students by name."""
+    held: dict[str, dict[str, Graded]] = {}
+    for one in sorted(graded, key=lambda one: (one.student.casefold(), one.student)):
+        held.setdefault(one.student, {})[one.assignment] = one
+    return list(held.values())
+
+
+def _assignment(name: str, group: Sequence[Graded]) -> Assignment:
+    counts = outcome_counts(group)
+    there = [outcome for outcome in _OUTCOMES if any(row[outcome] for row in counts.values())]
+    scores = list(zip(RANGES, score_counts(group), strict=True))
+    return Assignment(clean(name, 80), group, scores, there, counts)
+
+
+def score_counts(graded: Sequence[Graded]) -> list[int]:
+    """How many results lie in each of RANGES. What is worth no points counts as 0 %."""
+    counts = [0] * len(RANGES)
+    for one in graded:
+        share = one.score / one.max_score if one.max_score else 0.0
+        fifth = int(round(share * 5, 9))  # 1.2 of 6 points is a fifth, whatever floats say
+        counts[min(max(fifth, 0), 5)] += 1
+    return counts
+
+
+def outcome_counts(graded: Sequence[Graded]) -> dict[str, Counter[Outcome]]:
+    """For each exercise, in the order of the notebooks, how often each outcome came."""
+    counts: dict[str, Counter[Outcome]] = {}
+    for one in graded:
+        for mark in one.marks:
+            counts.setdefault(mark.exercise, Counter())[mark.outcome] += 1
+    return counts
+
+
+def common_mistakes(graded: Sequence[Graded], most: int = 10) -> list[CommonMistake]:
+    """Recognised mistakes, those of most students first; of equals, by exercise and name."""
+    students: dict[tuple[str, str], set[str]] = {}
+    sentences: dict[tuple[str, str], str] = {}
+    for one in graded:
+        for mark in one.marks:
+            if mark.mistake:
+                key = (mark.exercise, mark.mistake)
+                students.setdefault(key, set()).add(one.student)
+                sentences.setdefault(key, mark.sentence)
+    ranked = sorted(students, key=lambda key: (-len(students[key]), key))
+    return [CommonMistake(*key, sentences[key], len(students[key])) for key in ranked[:most]]
+
+
+def reasons_to_look(one: Graded) -> list[str]:
+    """Why a person should look at a submission, each reason once; empty if nobody needs to."""
+    findings = [*one.findings, *(finding for mark in one.marks for finding in mark.findings)]
+    reasons = [
+        f"{found.kind}{f' (cell {found.cell})' if found.cell else ''}: {found.message}"
+        for found in findings
+        if _needs_a_look(found, one)
+    ]
+    for mark in one.marks:
+        raised = {case.raised for case in mark.cases} - {""}
+        for outcome, name in _REMARKABLE.items():
+            if mark.outcome is outcome or name in raised:
+                reasons.append(f"`{mark.exercise}`: {outcome}")
+    return list(dict.fromkeys(reasons))
+
+
+def _needs_a_look(finding: Finding, one: Graded) -> bool:
+    """A call for `input()` is harmless where the exercise it is about (if none, all) is right."""
+    about = [mark for mark in one.marks if finding.exercise in ("", mark.exercise)]
+    harmless = bool(about) and all(mark.outcome is Outcome.RIGHT for mark in about)
+    if finding.kind in NEVER or (finding.kind is Kind.INPUT and harmless):
+        return False
+    return not finding.repaired or finding.kind in ALWAYS
+
+
+def longest_running(graded: Sequence[Graded], most: int = 5) -> list[Cost]:
+    """The submissions that took longest on the clock; those that took no time are left out."""
+    costs = [
+        Cost(
+            one,
+            sum(mark.wall for mark in one.marks),
+            sum(mark.cpu for mark in one.marks),
+            max((mark.memory for mark in one.marks), default=0.0),
         )
-        for student in sorted(held, key=lambda name: (name.casefold(), name))
-    )
-    head = ["Student", *(clean(name, 80) for name in assignments), *["Unreadable"] * unread]
-    table = _table("Points and feedback", head, rows, numbers=True)
-    return f'<h2 id="students">All students</h2>\n{table}'
-
-
-def _points(one: Graded | None) -> str:
-    if one is None:
-        return ""
-    score = f"{points(one.score)} of {one.max_score}" if one.assignment else "feedback"
-    late = any(finding.kind is Kind.LATE for finding in one.findings)
-    return _linked(one, score) + (", late" if late else "")
-
-
-def _longest(graded: Sequence[Graded]) -> str:
-    costs = longest_running(graded)
-    rows = (
-        (_link(cost.one), f"{cost.wall:.1f} s", f"{cost.cpu:.1f} s", f"{cost.memory:.0f} MiB")
-        for cost in costs
-    )
-    if not costs:
-        return ""
-    head = ("Submission", "Time", "CPU", "Memory")
-    return "<h2>Longest running</h2>\n" + _table("By time", head, rows, numbers=True)
-
-
-def _table(
-    caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False
-) -> str:
-    """A table whose first column names its rows and whose last one holds numbers; with `numbers`,
-    all but the first do. Cells are HTML, the caption and the head are text."""
-    first = 1 if numbers else len(head) - 1
-    kinds = [' class="number"' if at >= first else "" for at in range(len(head))]
-    heads = "".join(
-        f'<th scope="col"{kind}>{escape(text)}</th>' for kind, text in zip(kinds, head, strict=True)
-    )
-    lines = "\n".join(_row(row, kinds) for row in rows)
-    return (
-        '<div class="scroll" tabindex="0" role="region" '
-        f'aria-label="{escape(caption)}">\n<table>\n<caption>{escape(caption)}</caption>\n'
-        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{lines}\n</tbody>\n</table>\n</div>"
-    )
-
-
-def _row(cells: Sequence[str], kinds: Sequence[str]) -> str:
-    named = f'<th scope="row">{cells[0]}</th>'
-    rest = zip(cells[1:], kinds[1:], strict=True)
-    return f"<tr>{named}{''.join(f'<td{kind}>{cell}</td>' for cell, kind in rest)}</tr>"
+        for one in graded
+    ]
+    ranked = sorted(costs, key=lambda cost: (-cost.wall, cost.one.student, cost.one.assignment))
+    return [cost for cost in ranked[:most] if cost.wall > 0]

@@ -14,8 +14,8 @@ from labkit.types import LabError
 _BYTES = 32
 
 
-class Key:
-    """The secret of one instructor. What is signed or seeded under other keys tells nothing."""
+class Secret:
+    """What one instructor alone knows. What is signed or seeded under others tells nothing."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
@@ -36,7 +36,7 @@ class Key:
         return hmac.new(self._secret, purpose + b"\0" + content, hashlib.sha256).hexdigest()
 
 
-def default_key_path() -> Path:
+def default_secret_path() -> Path:
     """`LABKIT_GRADING_KEY`, or a file among this person's own settings."""
     named = os.environ.get("LABKIT_GRADING_KEY")
     if named:
@@ -45,10 +45,10 @@ def default_key_path() -> Path:
     return Path(settings, "labkit", "grading.key").expanduser()
 
 
-def open_key(path: Path, *, create: bool = False) -> Key:
-    """The key in a file; with `create`, a new one where there is none, for its owner's eyes alone.
+def open_secret(path: Path, *, create: bool = False) -> Secret:
+    """The secret in a key file; with `create`, a new one where there is none.
 
-    LabError names a file that is missing or holds no key.
+    The file is for its owner's eyes alone. LabError names a file that is missing or holds no key.
     """
     if create and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,4 +64,4 @@ def open_key(path: Path, *, create: bool = False) -> Key:
             f"{path.name} holds no key: {2 * _BYTES} hexadecimal digits are expected, as "
             "`labkit grade` writes them into a new key file."
         )
-    return Key(bytes.fromhex(text))
+    return Secret(bytes.fromhex(text))
