@@ -10,6 +10,7 @@ import contextlib
 import copy
 import io
 import linecache
+import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -31,7 +32,8 @@ NOT_PLAIN = "no plain data"
 DIED = "ended the process"  # these two where a worker ran the function: it ended, or was not asked
 NOT_RUN = "not run any more"
 _NO_RESULT = (TOO_SLOW, NOT_PLAIN, DIED, NOT_RUN)
-_MODEL_SOLUTION = "classroom.exercise.Exercise.solution"
+_EXERCISES = "classroom.exercises"
+_MODEL_SOLUTIONS = (_EXERCISES, "classroom.exercise.Exercise", "classroom.starter")
 _INTERRUPTIONS = (KeyboardInterrupt, SystemExit)
 
 
@@ -153,7 +155,7 @@ class _Learner:
         watch = _Watch(self.exercise)
         try:
             value = call_with_limit(
-                lambda: self.exercise.run(self.function, given), self.exercise.seconds, watch
+                lambda: self.exercise.run(watch.over(self.function), given), self.exercise.seconds
             )
             ran = Ran(to_plain(value))
         except NotImplementedError:
@@ -240,14 +242,33 @@ class _Watch:
     """A profile function that notices calls into the modules, or of the functions, off limits."""
 
     def __init__(self, exercise: Exercise) -> None:
-        self._names = (*exercise.off_limits, _MODEL_SOLUTION)
+        own = _MODEL_SOLUTIONS if exercise.off_limits else ()
+        self._off_limits = tuple(f"{name}." for name in (*exercise.off_limits, *own))
+        self._lent = frozenset(exercise.lends.values())
         self.delegated = ""
+
+    def over(self, function: Function) -> Function:
+        """The function, watched; what a harness does around it is not."""
+
+        def watched(*arguments: Any) -> Any:
+            sys.setprofile(self)
+            try:
+                return function(*arguments)
+            finally:
+                sys.setprofile(None)
+
+        return watched
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and not self.delegated:
-            name = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}"
-            if f"{name}.".startswith(tuple(f"{off}." for off in self._names)):
+            module = frame.f_globals.get("__name__", "")
+            name = f"{module}.{frame.f_code.co_qualname}"
+            if f"{name}.".startswith(self._off_limits) and not self._is_lent(module):
                 self.delegated = name
+
+    def _is_lent(self, module: str) -> bool:
+        """Is this the file of an exercise whose function a lesson lends to this one?"""
+        return module.startswith(_EXERCISES) and module.rpartition(".")[2] in self._lent
 
 
 def recognise(

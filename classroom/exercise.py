@@ -3,23 +3,31 @@
 From it come the lesson's check, the exercise notebook's cells, the grader's verdict and the test of
 the exercise itself. Inputs and outputs are plain data (JSON types, bytes, floats), so that a
 learner's code can run elsewhere and what it returns can be compared without trusting it.
+
+One exercise is one file, `classroom/exercises/<stage>_<word>/<exercise>.py`. `docs/authoring.md`
+says how to write one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from classroom.starter import NOT_YET, source_of
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 Arguments: TypeAlias = tuple[Any, ...]
 Function: TypeAlias = Callable[..., Any]
-NOT_YET = "    raise NotImplementedError"
 Harness: TypeAlias = Callable[[Function, Arguments], Any]
+Strategy: TypeAlias = "SearchStrategy[Arguments]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,20 @@ class Mistake:
     sentence: str
     function: Function
     hangs: bool = False
+
+
+def mistakes_of(module: str, *, hangs: str = "") -> tuple[Mistake, ...]:
+    """The known mistakes of an exercise: the public functions of its module, but for the solution.
+
+    The docstring of each is the sentence that names it. `hangs` names one that never returns.
+    """
+    solution = module.rpartition(".")[2]
+    return tuple(
+        Mistake(name, " ".join((value.__doc__ or "").split()), value, hangs=name == hangs)
+        for name, value in vars(sys.modules[module]).items()
+        if isinstance(value, FunctionType) and value.__module__ == module
+        if name != solution and not name.startswith("_")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +74,15 @@ def call(function: Function, arguments: Arguments) -> Any:
 class Exercise:
     """One task.
 
-    `reference` is labkit's own function on plain data. `hidden` makes cases from a seeded Random.
-    `strategy` describes all legal inputs to Hypothesis, which shrinks a failing one. `off_limits`
-    names the modules whose use means that the learner only called labkit's solution. `answer` is
-    the body of a model solution, indented, that stands on its own.
+    `text` is the docstring of the exercise's module: the title, a blank line, the task in Markdown.
+    `model_solution` is a function of the exercise's name that stands on its own: the learner's
+    starter is its signature and its docstring. `reference` is labkit's own way on plain data, or
+    the model solution where labkit has none: it says what is right. `place` orders the exercises of
+    a stage as its lesson does.
+
+    `hidden` makes cases from a seeded Random. `strategy` describes all legal inputs to Hypothesis,
+    which shrinks a failing one. `off_limits` names what of labkit a learner must not call, because
+    it is the solution; `classroom.exercises` never may be.
 
     `harness` turns one input into calls of the function and into a finding; a grader runs it apart
     from the learner's code. `scenario` is what the function meets where it runs (a file, a failure
@@ -67,19 +94,16 @@ class Exercise:
     function may be called: an error in one of those counts there alone.
     """
 
-    id: str
-    stage: int
-    title: str
-    task: str
-    starter: str
+    text: str | None
+    model_solution: Function
     reference: Function
     cases: tuple[Case, ...]
     hidden: Callable[[Random], Iterator[Arguments]]
-    strategy: Callable[[], SearchStrategy[Arguments]]
+    strategy: Callable[[], Strategy]
     hints: tuple[str, ...]
     mistakes: tuple[Mistake, ...]
     off_limits: tuple[str, ...]
-    answer: str = ""
+    place: int = 1
     points: int = 4
     minutes: int = 15
     core: bool = False
@@ -91,6 +115,42 @@ class Exercise:
     builds_on: tuple[str, ...] = ()
     seconds: float = 2.0
     written: Callable[[Arguments], str] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.model_solution.__name__
+
+    @property
+    def stage(self) -> int:
+        """The number of the folder that the exercise stands in; 0 for one outside of the course."""
+        folder = re.search(r"\.s(\d\d)_", self.model_solution.__module__)
+        return int(folder[1]) if folder else 0
+
+    @property
+    def title(self) -> str:
+        return (self.text or "").partition("\n\n")[0].strip()
+
+    @property
+    def task(self) -> str:
+        """What is asked, each paragraph and each item of a list on one line."""
+        body = (self.text or "").partition("\n\n")[2].strip()
+        return re.sub(r"(?<!\n)\n(?!\n|- |\d+\. ) *", " ", body)
+
+    @property
+    def starter(self) -> str:
+        """The cell that a learner begins with."""
+        return f"{source_of(self.model_solution).head}\n{NOT_YET}\n"
+
+    @property
+    def answer(self) -> str:
+        """The body of the model solution, indented."""
+        return source_of(self.model_solution).body
+
+    @property
+    def solution(self) -> str:
+        """The source of the model solution, with all that it needs above it."""
+        source = source_of(self.model_solution)
+        return f"{source.head}\n{source.body}\n"
 
     @property
     def signature(self) -> str:
@@ -116,11 +176,6 @@ class Exercise:
         made = self.hidden(Random(f"{self.id}-{seed}"))  # noqa: S311 - the seed is the secret
         return [arguments for arguments in made if repr(arguments) not in public]
 
-    @property
-    def solution(self) -> str:
-        """The source of a model solution: the starter with the answer in place of its `raise`."""
-        return self.starter.replace(f"{NOT_YET}\n", f"{self.answer.rstrip()}\n")
-
     def summary(self) -> dict[str, Any]:
         """What `labkit exercises --json` prints."""
         return {
@@ -136,21 +191,3 @@ class Exercise:
             "public_cases": len(self.cases),
             "hidden_cases": len(self.hidden_cases(0)),
         }
-
-
-def cases(*arguments: Arguments | Case) -> tuple[Case, ...]:
-    """Public cases from bare argument tuples or from Case values."""
-    return tuple(item if isinstance(item, Case) else Case(item) for item in arguments)
-
-
-def mistakes(*functions: Function, hangs: Sequence[Function] = ()) -> tuple[Mistake, ...]:
-    """Mistakes from functions whose docstring is the sentence that names them."""
-    return tuple(
-        Mistake(
-            function.__name__,
-            " ".join((function.__doc__ or "").split()),
-            function,
-            hangs=function in hangs,
-        )
-        for function in functions
-    )

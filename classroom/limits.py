@@ -8,7 +8,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 
@@ -20,18 +19,14 @@ class TooSlowError(Exception):
     """The call did not return within its limit."""
 
 
-def call_with_limit(
-    function: Callable[[], Any],
-    seconds: float,
-    watch: Callable[[FrameType, str, Any], None] | None = None,
-) -> Any:
+def call_with_limit(function: Callable[[], Any], seconds: float) -> Any:
     """Call `function` in a thread of its own and wait `seconds` for it.
 
-    `watch` is a profile function that sees every call made inside. On time-out an exception is
-    raised in the thread, which ends any loop written in Python, on every platform.
+    On time-out an exception is raised in the thread, which ends any loop written in Python, on
+    every platform.
     """
     outcome: dict[str, Any] = {}
-    thread = threading.Thread(target=_work, args=(function, watch, outcome), daemon=True)
+    thread = threading.Thread(target=_work, args=(function, outcome), daemon=True)
     try:
         thread.start()
         thread.join(seconds)
@@ -52,20 +47,12 @@ def raised_inside(error: BaseException) -> bool:
     return any(frame.f_code is _work.__code__ for frame, _ in frames)
 
 
-def _work(
-    function: Callable[[], Any],
-    watch: Callable[[FrameType, str, Any], None] | None,
-    outcome: dict[str, Any],
-) -> None:
+def _work(function: Callable[[], Any], outcome: dict[str, Any]) -> None:
     """The call, in its thread."""
-    if watch is not None:
-        sys.setprofile(watch)
     try:
         outcome["value"] = function()
     except BaseException as error:
         outcome["error"] = error
-    finally:
-        sys.setprofile(None)
 
 
 def _stop(thread: threading.Thread) -> None:

@@ -18,77 +18,26 @@ from pathlib import Path
 from typing import Any
 
 from classroom.exercise import NOT_YET, Exercise
-from classroom.exercises import of_stage
+from classroom.exercises import TOPICS, of_stage
 from classroom.notebook import Notebook, new, read, write
 from labkit.types import LabError
 
 CHECKOUT = Path(__file__).resolve().parents[1]
-TOPICS: dict[int, tuple[str, str, str]] = {
-    1: (
-        "documents",
-        "Documents under governance",
-        "Before anything can be found, it has to be read right. These tasks build the small pieces "
-        "that turn a file into a value one can trust: its text in one form, its front matter "
-        "checked, its fingerprint.",
-    ),
-    2: (
-        "chunking",
-        "Chunking",
-        "A passage has to be small enough to be found and large enough to be understood. You cut "
-        "texts into windows, and you keep track of where each one stands.",
-    ),
-    3: (
-        "vectors",
-        "Vectors and cosine",
-        "Nearness of meaning becomes an angle. You compute it, and you rank by it so that the same "
-        "question always gives the same list.",
-    ),
-    4: (
-        "store",
-        "The SQLite store",
-        "An index must survive what happens to real programs: a model that fails, a disk that "
-        "fills, a person who presses Ctrl-C. You write the few functions that make it so.",
-    ),
-    5: (
-        "ranking",
-        "Hybrid ranking",
-        "Words and meaning see different things. You build both views of a question and fuse them "
-        "without comparing what cannot be compared.",
-    ),
-    6: (
-        "admission",
-        "Admission",
-        "Who may see what, as of which day: one predicate, and every path through the engine "
-        "depends on it.",
-    ),
-    7: (
-        "citation_gate",
-        "The citation gate",
-        "The last stage trusts nobody, least of all a fluent model. You write the check that lets "
-        "a quotation through only if it stands in the source, letter for letter.",
-    ),
-    11: (
-        "knowledge_base",
-        "A knowledge base",
-        "A hundred documents that people edit every day are another matter than fifteen. You cut "
-        "them where their authors did, you find out what an index has to do again, and you ask a "
-        "service that may fail.",
-    ),
-}
 
 
 def assignment_name(stage: int) -> str:
     """The name under which nbgrader knows the exercises of a stage."""
-    return f"ps{stage:02d}_{TOPICS[stage][0]}"
+    return f"ps{stage:02d}_{TOPICS[stage].word}"
 
 
 def source_notebook(stage: int) -> Notebook:
     """The nbgrader source notebook of one stage."""
-    _, title, intro = TOPICS[stage]
-    exercises = of_stage(stage)
-    cells: list[tuple[str, str]] = [("markdown", f"# {title}\n\n{intro}\n\n{_HOW}")]
+    topic = TOPICS[stage]
+    cells: list[tuple[str, str]] = [
+        ("markdown", f"# {topic.title}\n\n{topic.introduction}\n\n{_HOW}")
+    ]
     marks: list[dict[str, Any] | None] = [None]
-    for exercise in exercises:
+    for exercise in of_stage(stage):
         cells += [
             ("markdown", _task(exercise)),
             ("code", _solution_cell(exercise)),
@@ -110,7 +59,7 @@ def write_sources(folder: Path) -> list[Path]:
     """Write the source notebooks of all stages below `folder`."""
     paths = []
     for stage in TOPICS:
-        path = folder / assignment_name(stage) / f"{TOPICS[stage][0]}.ipynb"
+        path = folder / assignment_name(stage) / f"{TOPICS[stage].word}.ipynb"
         write(source_notebook(stage), path)
         paths.append(path)
     return paths

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from classroom.exercise import Function
 from classroom.exercises import exercise_named
-from classroom.exercises.stage05 import analysed
+from classroom.exercises.s05_ranking.common import analysed
 from classroom.learner import passes
 from classroom.show import Line, Message
 from labkit.answering.access_filter import is_eligible

@@ -10,8 +10,8 @@ import textwrap
 from dataclasses import dataclass
 
 from classroom.checking import Outcome
-from classroom.exercise import NOT_YET
 from classroom.exercises import ALL
+from classroom.starter import NOT_YET
 
 MARKER = "labkit-was-here.txt"  # what an attack tries to leave outside its folder
 CANARY = "labkit-canary.txt"  # what an attack removes wherever it finds it; a test puts it there
@@ -453,7 +453,7 @@ _LOOKING = {
             if time.monotonic() > until:
                 break
             for name in names:
-                if name in ("stage02.py", "chunking.ipynb", "characters.py", "expected.json"):
+                if name in ("chunk_text.py", "chunking.ipynb", "characters.py", "expected.json"):
                     try:
                         content = open(os.path.join(folder, name)).read()
                     except OSError:

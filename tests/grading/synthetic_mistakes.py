@@ -21,53 +21,6 @@ from classroom.exercise import Exercise, Mistake
 from classroom.exercises import ALL
 
 _EXERCISES = "classroom.exercises."
-# Written by hand: helpers that lean on labkit's reader of front matter, and two mistakes that lean
-# on what labkit's values are by default and in which order they come. They stand in for functions
-# of these modules, so the names in them are those of the module.
-_REPLACED = {
-    f"{_EXERCISES}stage01": """
-def _split(text):
-    import yaml
-
-    lines = text.splitlines(keepends=True)
-    if not lines or lines[0].rstrip() != "---":
-        return {}, 0
-    for number, line in enumerate(lines[1:], start=1):
-        if line.rstrip() == "---":
-            try:
-                fields = yaml.safe_load("".join(lines[1:number]))
-            except yaml.YAMLError as error:
-                raise ValueError(f"front matter: {error}") from error
-            if not isinstance(fields, dict):
-                raise ValueError("front matter: it holds no fields")
-            return fields, sum(map(len, lines[: number + 1]))
-    raise ValueError("front matter: the block is never closed")
-
-
-def _checked(fields):
-    import yaml
-
-    return parse_front_matter(f"---\\n{yaml.safe_dump(dict(fields))}---\\n")["fields"]
-
-
-def _read_block(lines, closing):
-    import yaml
-
-    try:
-        fields = yaml.safe_load("".join(lines[1:closing]))
-    except yaml.YAMLError as error:
-        raise ValueError(f"front matter: {error}") from error
-    if not isinstance(fields, dict):
-        raise ValueError("front matter: it holds no fields")
-    return {"fields": _checked(fields), "body_start": sum(map(len, lines[: closing + 1]))}
-""",
-    f"{_EXERCISES}stage06": """
-def only_scopes_asked(documents, memberships, day):
-    harmless = {"status": "approved", "canonical": True, "valid_from": day, "valid_until": None}
-    bare = [{**harmless, "id": item["id"], "scope": item["scope"]} for item in documents]
-    return visible_documents(bare, memberships, day)
-""",
-}
 
 
 class CannotSliceError(Exception):
@@ -216,13 +169,13 @@ class _Rewrite(ast.NodeTransformer):
 def _statements(module: str) -> dict[str, str]:
     """The source of the statement that binds each name at a module's top level."""
     path = Path(import_module(module).__file__ or "")
-    found = {}
-    for text in (path.read_text(encoding="utf-8"), _REPLACED.get(module, "")):
-        lines = text.split("\n")
-        for statement in ast.parse(text).body:
-            source = "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
-            found |= dict.fromkeys(_bound(statement), source)
-    return found
+    text = path.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    return {
+        name: "\n".join(lines[statement.lineno - 1 : statement.end_lineno])
+        for statement in ast.parse(text).body
+        for name in _bound(statement)
+    }
 
 
 def _statement(module: str, name: str) -> ast.stmt:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from classroom.checking import Outcome, Ran, run_reference
-from classroom.exercise import Arguments, Exercise, Function, Mistake, cases
+from classroom.exercise import Arguments, Case, Exercise, Function, Mistake
 from classroom.exercises import ALL
 from classroom.inside.plain import same
 from classroom.limits import TooSlowError, call_with_limit
@@ -131,7 +131,7 @@ def _exercise(*hidden: list[int]) -> Exercise:
         yield from ((list(numbers),) for numbers in hidden)
 
     return replace(
-        ALL["cosine"], points=4, reference=_doubled, cases=cases(([1],), ([],)), hidden=some
+        ALL["cosine"], points=4, reference=_doubled, cases=(Case(([1],)), Case(([],))), hidden=some
     )
 
 

@@ -1,0 +1,237 @@
+"""The strict policy: near in meaning and a word in common
+
+Each hit has an `id`, its `cosine`, and `shared`, the number of terms that it shares with the
+question. Rank all hits twice: by cosine, and, those that share a term, by `shared`; the highest
+first, ties by id. Fuse the two rankings by `1 / (60 + rank)`. Only then choose: a hit stays if its
+cosine is at least `threshold` and it shares a term. Return `[id, fused score]` of the best `k` that
+stay, highest score first, ties by id. You may use `reciprocal_rank_fusion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
+from typing import Any, TypeAlias
+
+from classroom import strategies as st
+from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercises.s05_ranking.common import RRF_K, Scored, by_score, fuse
+from classroom.exercises.s06_admission.common import metadata_of
+from labkit import ranking
+from labkit.types import Chunk, Hit
+
+
+def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
+    """The best k hits as [id, fused score]; a hit has the keys id, cosine and shared."""
+    by_meaning = [h["id"] for h in sorted(hits, key=lambda h: (-h["cosine"], h["id"]))]
+    worded = [h for h in hits if h["shared"] > 0]
+    by_words = [h["id"] for h in sorted(worded, key=lambda h: (-h["shared"], h["id"]))]
+    scores: dict[str, float] = {}
+    for ids in (by_meaning, by_words):
+        for rank, name in enumerate(ids, start=1):
+            scores[name] = scores.get(name, 0.0) + 1 / (60 + rank)
+    stays = {h["id"] for h in hits if h["cosine"] >= threshold and h["shared"] > 0}
+    fused = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [[name, score] for name, score in fused if name in stays][:k]
+
+
+def _by_labkit(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    best_first = sorted(hits, key=lambda hit: (-hit["cosine"], hit["id"]))
+    ranked = ranking.rank_strict(" ".join(_WORDS), [_hit(hit) for hit in best_first], threshold, k)
+    return [[hit.chunk.id, hit.fused] for hit in ranked if not hit.dropped]
+
+
+PlainHit: TypeAlias = dict[str, Any]  # id, cosine, shared
+
+
+_WORDS = "alpha bravo charlie delta echo foxtrot golf hotel".split()
+
+
+def _hit(plain: PlainHit) -> Hit:
+    """A hit whose text shares so many words with the question that `rank_hits` asks."""
+    source, _, part = plain["id"].rpartition("#")
+    text = " ".join(_WORDS[: plain["shared"]])
+    meta = metadata_of({"id": source})
+    return Hit(Chunk(meta, int(part), 0, len(text), text), cosine=plain["cosine"])
+
+
+def _order(hits: Iterable[PlainHit], key: str) -> list[str]:
+    return [hit["id"] for hit in sorted(hits, key=lambda hit: (-hit[key], hit["id"]))]
+
+
+def _ranked(hits: Sequence[PlainHit], first: int = 1) -> Scored:
+    """The fused ranking of these hits alone."""
+    with_words = [hit for hit in hits if hit["shared"] > 0]
+    return by_score(fuse([_order(hits, "cosine"), _order(with_words, "shared")], RRF_K, first))
+
+
+def _kept(
+    hits: list[PlainHit], ranked: Scored, keeps: Callable[[PlainHit], bool], k: int
+) -> Scored:
+    """The first k of a ranking that pass."""
+    by_id = {hit["id"]: hit for hit in hits}
+    return [pair for pair in ranked if keeps(by_id[pair[0]])][:k]
+
+
+def _passing(threshold: float) -> Callable[[PlainHit], bool]:
+    return lambda hit: bool(hit["cosine"] >= threshold and hit["shared"] > 0)
+
+
+def threshold_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """The threshold is applied before ranks are given: a rank then depends on who else passed."""
+    near = [hit for hit in hits if hit["cosine"] >= threshold]
+    return _kept(hits, _ranked(near), _passing(threshold), k)
+
+
+def dropped_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """You drop hits first and rank only the rest: give all hits their ranks, then choose."""
+    return _ranked([hit for hit in hits if _passing(threshold)(hit)])[:k]
+
+
+def wordless_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """Hits without a shared word are missing in the ranks by cosine: they hold places there too."""
+    with_words = [hit for hit in hits if hit["shared"] > 0]
+    return _kept(hits, _ranked(with_words), _passing(threshold), k)
+
+
+def raw_scores_added(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """Cosine and word count are added up: they have no common unit, so add 1 / (60 + rank)."""
+    scores = {hit["id"]: hit["cosine"] + hit["shared"] for hit in hits}
+    return _kept(hits, by_score(scores), _passing(threshold), k)
+
+
+def or_for_and(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """One of two conditions is enough for you: near in meaning *and* a shared word are asked."""
+    return _kept(
+        hits, _ranked(hits), lambda hit: hit["cosine"] >= threshold or hit["shared"] > 0, k
+    )
+
+
+def words_not_asked(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """A hit that shares no word with the question is kept: a near meaning alone is not enough."""
+    return _kept(hits, _ranked(hits), lambda hit: bool(hit["cosine"] >= threshold), k)
+
+
+def threshold_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """A hit below the threshold is kept: a shared word alone is not enough."""
+    return _kept(hits, _ranked(hits), lambda hit: bool(hit["shared"] > 0), k)
+
+
+def at_threshold_dropped(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """A hit exactly at the threshold is dropped: it is the lowest cosine that is kept."""
+    return _kept(
+        hits, _ranked(hits), lambda hit: hit["cosine"] > threshold and hit["shared"] > 0, k
+    )
+
+
+def cut_before_choosing(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """The best k are taken before hits are dropped: hits that pass lose their place to others."""
+    return _kept(hits, _ranked(hits)[:k], _passing(threshold), k)
+
+
+def k_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """More than k hits are kept: the generator is handed the best k only."""
+    return _kept(hits, _ranked(hits), _passing(threshold), len(hits))
+
+
+def hit_ranks_from_zero(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """Your ranks start at 0: the best hit of a list has rank 1."""
+    return _kept(hits, _ranked(hits, first=0), _passing(threshold), k)
+
+
+def ties_as_given(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """Hits with equal numbers are ranked as they came: sort ties by id, in both lists."""
+    by_meaning = sorted(hits, key=lambda hit: -hit["cosine"])
+    by_words = sorted((h for h in hits if h["shared"] > 0), key=lambda hit: -hit["shared"])
+    lists = [[hit["id"] for hit in by_meaning], [hit["id"] for hit in by_words]]
+    return _kept(hits, by_score(fuse(lists, RRF_K)), _passing(threshold), k)
+
+
+def ordered_by_cosine(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """The result is in order of the cosine: the fused score decides who comes first."""
+    scores = dict(_ranked(hits))
+    ranked = [[name, scores[name]] for name in _order(hits, "cosine")]
+    return _kept(hits, ranked, _passing(threshold), k)
+
+
+def _plain(name: str, cosine: float, shared: int) -> PlainHit:
+    return {"id": name, "cosine": cosine, "shared": shared}
+
+
+def _hidden_hits(random: Random) -> Iterator[Arguments]:
+    names = ["export#0", "export#1", "guide#0", "guide#1", "refund#0", "refund#1"]
+    yield [], 0.4, 3
+    yield [_plain("guide#1", 0.4, 1), _plain("guide#0", 0.4, 1)], 0.4, 3
+    names = random.sample(names, 6)
+    far, near = [_plain(name, 0.35, 3) for name in names[:2]], _plain(names[2], 0.4, 1)
+    yield [*far, near], 0.4, 1
+    for number in range(24):
+        size = 6 if number < 8 else random.randint(1, 6)
+        hits = [
+            _plain(name, random.choice([0.2, 0.35, 0.4, 0.4, 0.55, 0.7]), random.randint(0, 3))
+            for name in random.sample(names, size)
+        ]
+        yield hits, random.choice([0.3, 0.4, 0.4, 0.55]), random.randint(1, 4)
+
+
+def _any_hits() -> Strategy:
+    hit = st.builds(
+        _plain,
+        st.sampled_from(["a#0", "b#0", "c#0", "d#0"]),
+        st.sampled_from([0.5, 0.4, 0.3]),
+        st.integers(0, 2),
+    )
+    hits = st.lists(hit, max_size=4, unique_by=lambda drawn: drawn["id"])
+    return st.tuples(hits, st.just(0.4), st.integers(1, 2))
+
+
+EXERCISE = Exercise(
+    text=__doc__,
+    model_solution=rank_hits,
+    reference=_by_labkit,
+    cases=(
+        Case(
+            ([_plain("a#0", 0.7, 1), _plain("b#0", 0.5, 3), _plain("c#0", 0.6, 0)], 0.45, 3),
+            "a near hit without a shared word goes, and keeps its place in the ranks",
+        ),
+        Case(
+            ([_plain("a#0", 0.2, 3), _plain("b#0", 0.6, 1), _plain("c#0", 0.5, 2)], 0.45, 3),
+            "a far hit with many words goes",
+        ),
+        Case(
+            ([_plain("b#0", 0.45, 1), _plain("a#0", 0.45, 1)], 0.45, 3),
+            "exactly at the threshold, and a tie",
+        ),
+        Case(
+            (
+                [
+                    _plain("a#0", 0.9, 0),
+                    _plain("b#0", 0.8, 1),
+                    _plain("c#0", 0.7, 2),
+                    _plain("d#0", 0.6, 3),
+                ],
+                0.45,
+                2,
+            ),
+            "more hits pass than are asked",
+        ),
+        Case(([], 0.45, 3), "nothing was found"),
+    ),
+    hidden=_hidden_hits,
+    strategy=_any_hits,
+    hints=(
+        "Three steps: two rankings of ids, their fusion, the choice. Write one line for each first.",
+        "The ids by cosine come from `sorted(hits, key=lambda hit: (-hit['cosine'], hit['id']))`.",
+        "The second ranking holds only hits with `shared > 0`; the first holds all hits.",
+        "Go through the fused list, keep the pairs whose hit passes both conditions, and cut the "
+        "list with `[:k]` at the very end.",
+    ),
+    mistakes=mistakes_of(__name__),
+    off_limits=("labkit.ranking.policy",),
+    place=4,
+    points=6,
+    minutes=20,
+    core=True,
+    lends={"labkit.ranking.reciprocal_rank_fusion": "reciprocal_rank_fusion"},
+    builds_on=("reciprocal_rank_fusion",),
+)

@@ -1,0 +1,222 @@
+r"""Cut at a size, and never through a table
+
+Cut `text` into pieces of at most `size` characters, from left to right. The text consists of blocks
+with one blank line (`\n\n`) between them. A block whose lines all start with `|` is a table; if the
+block right above it is none and ends with a colon, that is its caption, and both stay together with
+the blank line between them.
+
+A piece takes as many blocks as fit, each whole, with the blank lines between them. A paragraph that
+alone is longer than `size` is cut every `size` characters, into pieces of its own. A table that,
+with its caption, is longer than `size` becomes a piece of its own all the same. Return `[piece,
+flag]` pairs: the flag is `'oversize_table'` for such a table and `''` for all else. An empty text
+has no pieces. Raise `ValueError` for a `size` of 0 or less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import TypeAlias
+
+from classroom import strategies as st
+from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+
+
+def keep_tables_whole(text: str, size: int) -> list[list[str]]:
+    """[piece, flag] pairs: pieces of at most `size` characters, but tables are never cut."""
+    if size <= 0:
+        raise ValueError("size must be above 0")
+    parts: list[tuple[str, bool]] = []
+    for block in text.split("\n\n") if text else []:
+        is_table = all(line.startswith("|") for line in block.split("\n"))
+        if is_table and parts and not parts[-1][1] and parts[-1][0].endswith(":"):
+            block = parts.pop()[0] + "\n\n" + block
+        parts.append((block, is_table))
+    pieces: list[list[str]] = []
+    piece = ""
+    for part, is_table in parts:
+        longer = piece + "\n\n" + part if piece else part
+        if len(longer) <= size:
+            piece = longer
+            continue
+        if piece:
+            pieces.append([piece, ""])
+        piece = part if len(part) <= size else ""
+        if not piece and is_table:
+            pieces.append([part, "oversize_table"])
+        elif not piece:
+            pieces += [[part[at : at + size], ""] for at in range(0, len(part), size)]
+    return [*pieces, [piece, ""]] if piece else pieces
+
+
+Piece: TypeAlias = list[str]  # text, flag
+
+
+Unit: TypeAlias = tuple[str, bool]  # text, whether a table is in it
+
+
+_BLANK = "\n\n"
+
+
+_TOO_LONG = "oversize_table"
+
+
+def _units(text: str, is_caption: Callable[[str], bool] | None = None) -> list[Unit]:
+    """Paragraphs, and tables with their captions."""
+    is_caption = is_caption or (lambda block: block.endswith(":"))
+    units: list[Unit] = []
+    for block in text.split(_BLANK) if text else []:
+        is_table = all(line.startswith("|") for line in block.split("\n"))
+        if is_table and units and not units[-1][1] and is_caption(units[-1][0]):
+            block = f"{units.pop()[0]}{_BLANK}{block}"
+        units.append((block, is_table))
+    return units
+
+
+def _pack(units: Sequence[Unit], size: int, gap: int = len(_BLANK)) -> list[Piece]:
+    """Units into pieces, as long as they fit; a blank line counts as `gap` characters."""
+    if size <= 0:
+        raise ValueError("size must be above 0")
+    pieces: list[Piece] = []
+    taken: list[str] = []
+    for unit, is_table in units:
+        room = size - sum(len(part) + gap for part in taken)
+        if len(unit) > room and taken:
+            pieces.append([_BLANK.join(taken), ""])
+            taken = []
+        if len(unit) <= size:
+            taken.append(unit)
+        else:
+            pieces += [[unit, _TOO_LONG]] if is_table else _slices(unit, size)
+    return [*pieces, [_BLANK.join(taken), ""]] if taken else pieces
+
+
+def _slices(text: str, size: int) -> list[Piece]:
+    return [[text[at : at + size], ""] for at in range(0, len(text), size)]
+
+
+def tables_cut(text: str, size: int) -> list[Piece]:
+    """A table is cut like any text: its lower half lacks the head that says what it means."""
+    return _pack([(unit, False) for unit, _ in _units(text)], size)
+
+
+def caption_left_behind(text: str, size: int) -> list[Piece]:
+    """The caption stays in the piece before: a table without it is only numbers."""
+    return _pack(_units(text, lambda _: False), size)
+
+
+def any_paragraph_joined(text: str, size: int) -> list[Piece]:
+    """Any paragraph above a table goes with it: only one that ends with a colon is its caption."""
+    return _pack(_units(text, lambda _: True), size)
+
+
+def long_table_unflagged(text: str, size: int) -> list[Piece]:
+    """A table longer than a piece carries no flag: whoever embeds it cannot know that it is cut."""
+    return [[piece, ""] for piece, _ in keep_tables_whole(text, size)]
+
+
+def every_table_flagged(text: str, size: int) -> list[Piece]:
+    """Every piece with a table is flagged: the flag is for those that do not fit."""
+    return [
+        [piece, _TOO_LONG if any(line[:1] == "|" for line in piece.split("\n")) else ""]
+        for piece, _ in keep_tables_whole(text, size)
+    ]
+
+
+def long_table_dropped(text: str, size: int) -> list[Piece]:
+    """A table longer than a piece is left out: what it says can then never be found."""
+    return [piece for piece in keep_tables_whole(text, size) if not piece[1]]
+
+
+def long_paragraph_kept(text: str, size: int) -> list[Piece]:
+    """A paragraph longer than a piece is not cut: only tables are kept whole at any length."""
+    if size <= 0:
+        raise ValueError
+    pieces: list[Piece] = []
+    for unit, is_table in _units(text):
+        last = pieces[-1][0] if pieces else ""
+        if len(unit) > size:
+            pieces.append([unit, _TOO_LONG if is_table else ""])
+        elif 0 < len(last) <= size - len(_BLANK) - len(unit):
+            pieces[-1][0] += _BLANK + unit
+        else:
+            pieces.append([unit, ""])
+    return pieces
+
+
+def blank_lines_uncounted(text: str, size: int) -> list[Piece]:
+    """The blank lines between the parts of a piece are not counted: it gets longer than size."""
+    return _pack(_units(text), size, gap=0)
+
+
+def each_part_alone(text: str, size: int) -> list[Piece]:
+    """Every paragraph is a piece of its own: take as many as fit, so that they explain each other."""
+    return [piece for unit in _units(text) for piece in _pack([unit], size)] or _pack([], size)
+
+
+def bad_size_accepted(text: str, size: int) -> list[Piece]:
+    """A size of 0 or less is not refused with a ValueError."""
+    return [] if size <= 0 else keep_tables_whole(text, size)
+
+
+_PARAGRAPHS = ("Short.", "A second one.", "These are the prices:", "In short:", "x" * 45)
+
+
+_ROWS = ("| a | 1 |", "| code | price |", "| GX-100 | 240 |", "| --- | --- |")
+
+
+def _hidden_tables(random: Random) -> Iterator[Arguments]:
+    table = "| code | price |\n| --- | --- |\n| GX-100 | 240 |"
+    yield f"Prices:\n\n{table}", 60
+    yield f"Prices:\n\n{table}\n\nText.", 30
+    yield f"First.\n\nPrices:\n\n{table}", 65
+    yield f"First.\n\n{table}", len(table)
+    yield f"First one.\n\n{table}", len(table) + 12
+    yield f"{'x' * 45}\n\n{table}\n\nText.", 44
+    yield "One.\n\nTwo.\n\nThree.", 17
+    yield "One.\n\nTwo.", 0
+    yield "", -1
+    for _ in range(24):
+        blocks = []
+        for _ in range(random.randint(1, 5)):
+            rows = "\n".join(random.choice(_ROWS) for _ in range(random.randint(1, 4)))
+            blocks.append(random.choice([rows, random.choice(_PARAGRAPHS)]))
+        yield _BLANK.join(blocks), random.choice([20, 40, 60])
+
+
+def _any_tables() -> Strategy:
+    blocks = st.sampled_from(["One.", "Two two.", "At:", "| a |", "| a |\n| b |", "| a |\n" * 3])
+    return st.tuples(
+        st.integers(0, 4), st.lists(blocks, min_size=4, max_size=4), st.integers(0, 24)
+    ).map(lambda drawn: (_BLANK.join(b.strip() for b in drawn[1][4 - drawn[0] :]), drawn[2]))
+
+
+EXERCISE = Exercise(
+    text=__doc__,
+    model_solution=keep_tables_whole,
+    reference=keep_tables_whole,
+    cases=(
+        Case(("One.\n\nTwo.\n\nThree.", 10), "two paragraphs fill a piece exactly"),
+        Case(("Text.\n\n| a | b |\n| 1 | 2 |", 20), "a table that does not fit any more"),
+        Case(("Text.\n\nAt:\n\n| a |\n| 1 |", 16), "a table with its caption"),
+        Case(("At:\n\n| a |\n| 1 |\n\nText.", 9), "a table longer than a piece"),
+        Case(("abcdefgh", 3), "a paragraph longer than a piece"),
+        Case(("Text.", 0), "a size that makes no sense"),
+    ),
+    hidden=_hidden_tables,
+    strategy=_any_tables,
+    hints=(
+        "Which parts of the text may be parted at all? Make a list of them before you fill pieces.",
+        "`text.split('\\n\\n')` gives the blocks. Where a table follows a block that ends with a "
+        "colon, make one part of the two.",
+        "Keep the piece that you are filling. If piece, blank line and part are together too long, "
+        "the piece is finished, and the part begins a new one.",
+        "A part that is too long even for an empty piece: close the piece before it, then append "
+        "the table with its flag, or the paragraph in slices.",
+    ),
+    mistakes=mistakes_of(__name__),
+    off_limits=("labkit.chunking",),
+    place=2,
+    points=7,
+    minutes=30,
+)
