@@ -17,9 +17,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from classroom.exercise import NOT_YET, Exercise
+from classroom.exercise import Exercise
 from classroom.exercises import TOPICS, of_stage
 from classroom.notebook import Notebook, new, read, write
+from classroom.starter import NOT_YET
 from labkit.types import LabError
 
 CHECKOUT = Path(__file__).resolve().parents[1]

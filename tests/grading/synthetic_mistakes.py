@@ -93,6 +93,8 @@ class _Slice:
     def _imported(self, statement: ast.Import | ast.ImportFrom, name: str) -> str:
         alias = next(item for item in statement.names if (item.asname or item.name) == name)
         origin = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
+        if (origin or "").startswith(_EXERCISES):
+            return self._need(origin or "", alias.name)
         if not (origin or "").startswith("labkit"):
             single = (
                 ast.ImportFrom(statement.module, [alias], 0)
