@@ -57,8 +57,7 @@ def namespace_of(source: str, *allowed: str) -> dict[str, Any]:
 
 
 def defined(exercise: Exercise, source: str) -> Function:
-    libraries = ("yaml",) if exercise.id == "parse_front_matter" else ()
-    function: Function = namespace_of(source, *libraries)[exercise.id]
+    function: Function = namespace_of(source, *exercise.packages)[exercise.id]
     return function
 
 
@@ -106,7 +105,7 @@ def test_nothing_in_a_slice_is_missing_or_tells_its_name(
     exercise: Exercise, mistake: Mistake
 ) -> None:
     source = standalone(exercise, mistake)
-    namespace = namespace_of(source)
+    namespace = namespace_of(source, *exercise.packages)
     for function in [item for item in namespace.values() if isinstance(item, FunctionType)]:
         assert function.__doc__ is None
         asked = set(_globals_asked(function.__code__))
