@@ -7,10 +7,10 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
+from classroom.exercises import TOPICS
 from classroom.grading.submissions.found import is_zip
 from classroom.grading.submissions.reading import split_ending
 from classroom.grading.submissions.released import ASSIGNMENTS
-from classroom.release import TOPICS
 
 # Moodle: `Anna Smith_12345_assignsubmission_file_`, a folder or the beginning of a file's name.
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import cache
 
 from classroom.exercise import Exercise
-from classroom.exercises import ALL, of_stage
+from classroom.exercises import ALL, TOPICS, of_stage
 from classroom.grading.submissions.python_source import blank, defined_names, normal
 from classroom.grading.submissions.reading import RawCell
-from classroom.release import TOPICS, assignment_name, source_notebook
+from classroom.release import assignment_name, source_notebook
 
 ENDING = "-test"
 ASSIGNMENTS = {assignment_name(stage): stage for stage in TOPICS}
