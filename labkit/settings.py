@@ -1,42 +1,73 @@
 """Settings: `labkit.toml`, each value overridden by an environment variable `LABKIT_…`.
 
 `LABKIT_EMBEDDING_MODEL` overrides `embedding.model`, and so on; `LABKIT_INDEX` names the index file
-and `LABKIT_CORPUS` the folder of documents. Paths in the file are relative to the file.
+and `LABKIT_CORPUS` the folder of documents. Paths in the file are relative to the file, those in a
+variable to where the person stands, as in any shell.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    Strict,
+)
+from pydantic import ValidationError as Invalid
 
 from labkit.types import LabError, Viewer
 
 FILE_NAME = "labkit.toml"
-_SHORT_NAMES = {"LABKIT_INDEX": ("store", "path"), "LABKIT_CORPUS": ("", "source_root")}
-_PATHS = {("store", "path"), ("", "source_root")}
-_RANGES: Mapping[tuple[str, str], tuple[float, float]] = {
-    ("chunk", "size"): (-1, 1_000_000_000),
-    ("chunk", "overlap"): (-1, 1_000_000_000),
-    ("embedding", "dimension"): (0, 1_000_000),
-    ("embedding", "timeout"): (0.001, 86_400),
-    ("embedding", "batch_size"): (1, 100_000),
-    ("retrieval", "k"): (1, 1_000_000),
-    ("retrieval", "threshold"): (-2, 1),
-    ("retrieval", "context_tokens"): (1, 100_000_000),
-    ("chat", "timeout"): (0.001, 86_400),
+_SHORT_NAMES = {"LABKIT_CORPUS": "LABKIT_SOURCE_ROOT", "LABKIT_INDEX": "LABKIT_STORE_PATH"}
+# What pydantic names in Python's words
+_WANTED = {
+    "tuple_type": "it must be a list of texts",
+    "model_type": "it must be a table",
+    "dict_type": "it must hold tables",
 }
-_BOOLS = {"true": True, "1": True, "false": False, "0": False}
-_Section = TypeVar("_Section")
+# Where no file says anything, a person works alone: what they take in, they may read.
+_ALONE: Mapping[str, Any] = {
+    "plain": {"scope": "LOCAL/readers"},
+    "viewer": {"organisation": "LOCAL", "scopes": ["readers"]},
+}
 
 
-@dataclass(frozen=True)
-class EmbeddingSettings:
+def _check_url(url: str) -> str:
+    """The address; ValueError for one that no client can call. None at all is fine."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none, half of an IPv6 address
+        usable = False
+    if url and not usable:
+        raise ValueError("write it as http://HOST:PORT/v1")
+    return url
+
+
+Texts: TypeAlias = Annotated[  # not strict, so that a list passes; an empty text holds no texts
+    tuple[str, ...], Strict(False), BeforeValidator(lambda value: () if value == "" else value)
+]
+Url: TypeAlias = Annotated[str, AfterValidator(_check_url)]
+Seconds: TypeAlias = Annotated[float, Field(ge=0.001, le=86_400)]
+Size: TypeAlias = Annotated[int, Field(ge=-1, le=1_000_000_000)]
+
+
+class _Section(BaseModel):
+    # strict: "600" is no number in a file; a variable's text is read as one before it comes here
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class EmbeddingSettings(_Section):
     """Which model embeds, and where; `timeout` in seconds.
 
     A `service_url` that ends in /v1 is an OpenAI-compatible server and needs `dimension`; any
@@ -44,89 +75,106 @@ class EmbeddingSettings:
     """
 
     profile: str = "minilm"
-    service_url: str = ""
+    service_url: Url = ""
     model: str = ""
-    dimension: int = 0
-    timeout: float = 30.0
-    batch_size: int = 16
+    dimension: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    timeout: Seconds = 30.0
+    batch_size: Annotated[int, Field(ge=1, le=100_000)] = 16
+    api_key: SecretStr = SecretStr("")
 
 
-@dataclass(frozen=True)
-class ChunkSettings:
+class ChunkSettings(_Section):
     """How documents are cut; `size` and `overlap` in the units of `kind`.
 
-    An empty kind and -1 mean what the command was made for; `labkit.assembly.Lab` knows it.
+    An empty kind and -1 mean what the command was made for: `labkit.assembly` knows it.
     """
 
-    kind: str = ""
-    size: int = -1
-    overlap: int = -1
+    kind: Literal["", "characters", "markdown"] = ""
+    size: Size = -1
+    overlap: Size = -1
 
 
-@dataclass(frozen=True)
-class IngestSettings:
+class IngestSettings(_Section):
     """What `labkit ingest` takes in besides Markdown, and which files may look like a secret."""
 
     text: bool = False
     pdf: bool = False
     legacy: bool = False
-    allow_secrets: tuple[str, ...] = ()
+    allow_secrets: Texts = ()
 
 
-@dataclass(frozen=True)
-class RetrievalSettings:
+class RetrievalSettings(_Section):
     """Which passages are handed on: at most `k`, of cosine `threshold` or more."""
 
-    policy: str = "strict"
-    k: int = 3
-    threshold: float = -2.0  # below -1: the profile's own
-    context_tokens: int = 2048
+    policy: Literal["strict", "hybrid"] = "strict"
+    k: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    threshold: Annotated[float, Field(ge=-2, le=1)] = -2.0  # below -1: the profile's own
+    context_tokens: Annotated[int, Field(ge=1, le=100_000_000)] = 2048
 
 
-@dataclass(frozen=True)
-class StoreSettings:
+class StoreSettings(_Section):
     """Where the index lies; `extension_path` names sqlite-vec's own file, if it is another one."""
 
-    kind: str = "sqlite"
+    kind: Literal["sqlite", "sqlite-vec"] = "sqlite"
     path: str = ".labkit/index.sqlite"
-    url: str = ""
     extension_path: str = ""
 
 
-@dataclass(frozen=True)
-class ChatSettings:
+class ChatSettings(_Section):
     """The server and model of `--generator chat`; `timeout` in seconds for a whole reply."""
 
-    base_url: str = ""
+    base_url: Url = ""
     model: str = ""
-    timeout: float = 60.0
+    timeout: Seconds = 60.0
+    api_key: SecretStr = SecretStr("")
 
 
-@dataclass(frozen=True)
-class PlainSettings:
+class PlainSettings(_Section):
     """What the owner of the folder says of files without any front matter; no scope: refuse."""
 
     scope: str = ""
     language: str = "en"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """All settings, checked. `home` is the folder that relative paths start from."""
+class ViewerSettings(_Section):
+    """Who asks; no scope may read nothing."""
+
+    organisation: str = ""
+    scopes: Texts = ()
+
+    @property
+    def viewer(self) -> Viewer:
+        return Viewer(self.organisation, frozenset(self.scopes))
+
+
+class Settings(_Section):
+    """All settings, checked. `home` is the folder that relative paths start from.
+
+    `base_url` is where people read the documents: links in the output begin with it.
+    """
 
     home: Path
     source_root: str = "corpus/starter"
-    included_paths: tuple[str, ...] = ("**/*.md",)
-    excluded_paths: tuple[str, ...] = ()
-    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
-    chunk: ChunkSettings = field(default_factory=ChunkSettings)
-    ingest: IngestSettings = field(default_factory=IngestSettings)
-    retrieval: RetrievalSettings = field(default_factory=RetrievalSettings)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    chat: ChatSettings = field(default_factory=ChatSettings)
-    plain: PlainSettings = field(default_factory=PlainSettings)
-    viewer: Viewer = field(default_factory=lambda: Viewer("", frozenset()))
-    viewers: Mapping[str, Viewer] = field(default_factory=dict)
+    included_paths: Texts = ("**/*.md",)
+    excluded_paths: Texts = ()
+    base_url: str = ""
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    ingest: IngestSettings = IngestSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    store: StoreSettings = StoreSettings()
+    chat: ChatSettings = ChatSettings()
+    plain: PlainSettings = PlainSettings()
+    asking: ViewerSettings = Field(default=ViewerSettings(), alias="viewer")
+    others: Mapping[str, ViewerSettings] = Field(default={}, alias="viewers")
+
+    @property
+    def viewer(self) -> Viewer:
+        return self.asking.viewer
+
+    @property
+    def viewers(self) -> dict[str, Viewer]:
+        return {name: each.viewer for name, each in self.others.items()}
 
     @property
     def corpus(self) -> Path:
@@ -143,22 +191,17 @@ class Settings:
         """The default viewer, or the one that `[viewers.NAME]` describes."""
         if name is None:
             return self.viewer
-        if name not in self.viewers:
-            known = ", ".join(sorted(self.viewers)) or "none"
+        if name not in self.others:
+            known = ", ".join(sorted(self.others)) or "none"
             raise LabError(f"There is no viewer {name!r} in {FILE_NAME}. Known viewers: {known}.")
         return self.viewers[name]
 
-
-_SECTIONS: dict[str, type[Any]] = {
-    "embedding": EmbeddingSettings,
-    "chunk": ChunkSettings,
-    "ingest": IngestSettings,
-    "retrieval": RetrievalSettings,
-    "store": StoreSettings,
-    "chat": ChatSettings,
-    "plain": PlainSettings,
-}
-_TOP = {"source_root": str, "included_paths": tuple, "excluded_paths": tuple}
+    def having(self, **sections: Mapping[str, Any]) -> Settings:
+        """These settings with other values: `settings.having(retrieval={"policy": "hybrid"})`."""
+        changed = {
+            name: getattr(self, name).model_copy(update=values) for name, values in sections.items()
+        }
+        return self.model_copy(update=changed)
 
 
 def load_settings(
@@ -166,37 +209,72 @@ def load_settings(
 ) -> Settings:
     """The settings in force: the nearest `labkit.toml` at or above `start`, then the environment.
 
-    Without such a file, the one at the root of this checkout. LabError names what is wrong.
+    Without such a file, the one at the root of this checkout; without a checkout, those of a person
+    alone. LabError names what is wrong: the setting or variable, its value, and what is allowed.
     """
     path = find_settings(start or Path.cwd())
+    values = dict(_file_values(path) if path else _ALONE)
+    variables = _variables(os.environ if environment is None else environment)
+    for name, value in variables.items():
+        table = values.get(name)
+        values[name] = {**table, **value} if isinstance(table, Mapping) else value
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8-sig")) if path else {}
+        return Settings.model_validate({**values, "home": path.parent if path else Path.cwd()})
+    except Invalid as error:
+        first = error.errors(include_url=False)[0]
+        raise LabError(_sentence(first["loc"], first, variables)) from None
+
+
+def find_settings(start: Path) -> Path | None:
+    """The settings file that holds for a folder."""
+    checkout = Path(__file__).resolve().parents[1]
+    for folder in [start.resolve(), *start.resolve().parents, checkout]:
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+    return None
+
+
+def _file_values(path: Path) -> dict[str, Any]:
+    """What the file says; LabError for one that is no TOML, or that holds a key of a server."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
         raise LabError(f"{path} cannot be read: {error}.") from error
-    settings = _from_values(values, path.parent if path else Path.cwd())
-    settings = _overridden(settings, os.environ if environment is None else environment)
-    _check_ranges(settings)
-    _check_url(settings.embedding.service_url, "embedding.service_url")
-    _check_url(settings.chat.base_url, "chat.base_url")
-    return settings
+    if "home" in values:
+        raise LabError(f"{FILE_NAME}: home is no setting. Known: {_known(())}.")
+    for name, table in values.items():
+        if isinstance(table, Mapping) and "api_key" in table:
+            raise LabError(
+                f"{FILE_NAME}: {name}.api_key is no setting: a key stands in no file. Put it into "
+                f"the variable LABKIT_{name.upper()}_API_KEY."
+            )
+    return values
 
 
-def _check_ranges(settings: Settings) -> None:
-    for (section, name), (least, most) in _RANGES.items():
-        value = getattr(getattr(settings, section), name)
-        if not least <= value <= most:  # so that NaN is refused too
-            raise LabError(f"{section}.{name} is {value}; it must be from {least:g} to {most:g}.")
+def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What an environment says, as the file would: tables of values."""
+    from pydantic_settings import BaseSettings, EnvSettingsSource  # a quarter of a second
 
+    class Variables(EnvSettingsSource):
+        def decode_complex_value(self, field_name: str, field: Any, value: str) -> list[str]:
+            return [word.strip() for word in value.split(",") if word.strip()]
 
-def _check_url(url: str, name: str) -> None:
-    """LabError for an address that no client can call; none is fine."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is none, half of an IPv6 address
-        usable = False
-    if url and not usable:
-        raise LabError(f"{name} is {url!r}; write it as http://HOST:PORT/v1.")
+        def _load_env_vars(self) -> Mapping[str, str | None]:
+            given = {
+                _SHORT_NAMES.get(name, name): (text, name) for name, text in environment.items()
+            }
+            for long in _SHORT_NAMES.values():
+                if long in given:
+                    given[long] = (str(_expanded(*given[long]).absolute()), long)
+            return {name.lower(): text for name, (text, _) in given.items()}
+
+    return Variables(
+        cast("type[BaseSettings]", Settings),
+        env_prefix="LABKIT_",
+        env_prefix_target="all",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+    )()
 
 
 def _expanded(text: str, name: str) -> Path:
@@ -209,136 +287,22 @@ def _expanded(text: str, name: str) -> Path:
         raise LabError(f"{name} is {text!r}; there is no such home folder.") from error
 
 
-def as_typed(message: str) -> str:
-    """A message whose commands read as this person types them: `LABKIT_COMMAND` says how.
-
-    >>> as_typed("The index is empty. Run: labkit rebuild")
-    'The index is empty. Run: labkit rebuild'
-    """
-    command = os.environ.get("LABKIT_COMMAND", "labkit")
-    return re.sub(r"(Run: |run: |See |then: |`)labkit (?=[a-z-])", rf"\1{command} ", message)
-
-
-def find_settings(start: Path) -> Path | None:
-    """The settings file that holds for a folder."""
-    checkout = Path(__file__).resolve().parents[1]
-    for folder in [start.resolve(), *start.resolve().parents, checkout]:
-        if (folder / FILE_NAME).is_file():
-            return folder / FILE_NAME
-    return None
+def _sentence(place: Sequence[int | str], fault: Any, variables: Mapping[str, Any]) -> str:
+    """One fault that pydantic found, for a person: where, which value, and what is allowed."""
+    keys = [part for part in place if isinstance(part, str)]
+    name, kind = f"{FILE_NAME}: {'.'.join(keys)}", fault["type"]
+    table = variables.get(keys[0])
+    if table is not None and (len(keys) < 2 or keys[1] in table):
+        name = f"LABKIT_{'_'.join(keys)}".upper()
+    if kind == "extra_forbidden":
+        return f"{name} is no setting. Known: {_known(keys[:-1])}."
+    wanted = _WANTED.get(kind) or fault["msg"].replace("Input should", "it must")
+    return f"{name} is {fault['input']!r}; {wanted.removeprefix('Value error, ')}."
 
 
-def _from_values(values: Mapping[str, Any], home: Path) -> Settings:
-    known = {*_SECTIONS, *_TOP, "viewer", "viewers"}
-    for name in values:
-        if name not in known:
-            raise LabError(f"{FILE_NAME}: unknown setting '{name}'. Known: {_listed(known)}.")
-    parts: dict[str, Any] = {
-        name: _section(kind, values.get(name, {}), name) for name, kind in _SECTIONS.items()
-    }
-    for name, kind in _TOP.items():
-        if name in values:
-            parts[name] = _typed(values[name], kind, name)
-    viewers = values.get("viewers", {})
-    if not isinstance(viewers, Mapping):
-        raise LabError(f"{FILE_NAME}: 'viewers' must hold tables: [viewers.NAME].")
-    if "viewer" in values:
-        parts["viewer"] = _viewer(values["viewer"], "viewer")
-    parts["viewers"] = {name: _viewer(entry, f"viewers.{name}") for name, entry in viewers.items()}
-    return Settings(home=home, **parts)
-
-
-def _section(kind: type[_Section], values: Any, name: str) -> _Section:
-    """One table of the file as its dataclass."""
-    if not isinstance(values, Mapping):
-        raise LabError(f"{FILE_NAME}: '{name}' must be a table: [{name}].")
-    types = _types(kind)
-    for key in values:
-        if key not in types:
-            raise LabError(f"{FILE_NAME}: unknown setting '{name}.{key}'. Known: {_listed(types)}.")
-    return kind(**{key: _typed(v, types[key], f"{name}.{key}") for key, v in values.items()})
-
-
-def _types(section: type[Any]) -> dict[str, type[Any]]:
-    """The type of each setting of a section; `tuple` for a list of texts."""
-    return {name: get_origin(kind) or kind for name, kind in get_type_hints(section).items()}
-
-
-def _typed(value: Any, kind: type[Any], name: str) -> Any:
-    """The value if it has the type asked for; whole numbers pass as numbers."""
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is tuple and isinstance(value, list) and all(isinstance(v, str) for v in value):
-        return tuple(value)
-    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
-        wanted = "a list of texts" if kind is tuple else kind.__name__
-        raise LabError(f"{FILE_NAME}: '{name}' is {value!r}; it must be {wanted}.")
-    return value
-
-
-def _viewer(values: Any, name: str) -> Viewer:
-    if not isinstance(values, Mapping) or not set(values) <= {"organisation", "scopes"}:
-        raise LabError(f"{FILE_NAME}: '[{name}]' takes organisation and scopes.")
-    organisation = _typed(values.get("organisation", ""), str, f"{name}.organisation")
-    scopes = _typed(values.get("scopes", []), tuple, f"{name}.scopes")
-    return Viewer(organisation, frozenset(scopes))
-
-
-def _overridden(settings: Settings, environment: Mapping[str, str]) -> Settings:
-    """The settings with every `LABKIT_…` variable that names one of them put in."""
-    for variable, text in environment.items():
-        section, name = _SHORT_NAMES.get(variable, ("", ""))
-        if not name:
-            section, name = _named_by(variable)
-        if not name:
-            continue
-        if (section, name) in _PATHS:  # relative to where the person stands, as in any shell
-            text = str(_expanded(text, variable).absolute())
-        if section == "viewer":
-            value: Any = frozenset(_words(text)) if name == "scopes" else text
-            settings = replace(settings, viewer=replace(settings.viewer, **{name: value}))
-        elif section:
-            part = getattr(settings, section)
-            kind = _types(type(part))[name]
-            changed = replace(part, **{name: _parsed(text, kind, variable)})
-            settings = replace(settings, **{section: changed})
-        else:
-            value = _parsed(text, _TOP[name], variable)
-            settings = replace(settings, **{name: value})
-    return settings
-
-
-def _named_by(variable: str) -> tuple[str, str]:
-    """(section, name) of the setting that a variable overrides; ("", "") for no setting."""
-    name = variable.removeprefix("LABKIT_").lower()
-    if not variable.startswith("LABKIT_"):
-        return "", ""
-    if name in _TOP:
-        return "", name
-    section, _, key = name.partition("_")
-    known = {"organisation", "scopes"} if section == "viewer" else set()
-    if section in _SECTIONS:
-        known = {item.name for item in fields(_SECTIONS[section])}
-    return (section, key) if key in known else ("", "")
-
-
-def _parsed(text: str, kind: type[Any], variable: str) -> Any:
-    """The text of a variable as a value."""
-    if kind is tuple:
-        return tuple(_words(text))
-    if kind is bool:
-        if text.lower() not in _BOOLS:
-            raise LabError(f"{variable} is {text!r}; it must be true or false.")
-        return _BOOLS[text.lower()]
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise LabError(f"{variable} is {text!r}; it must be {kind.__name__}.") from error
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(sorted(names))
+def _known(keys: Sequence[str]) -> str:
+    """The settings of a table, by the names that people write."""
+    fields = {field.alias or name: field for name, field in Settings.model_fields.items()}
+    if keys:  # [viewers.NAME] is as [viewer]
+        fields = fields[keys[0].removesuffix("s")].annotation.model_fields  # type: ignore[union-attr]
+    return ", ".join(sorted(fields.keys() - {"home", "api_key"}))

@@ -1,0 +1,165 @@
+"""For whoever measures: `eval`, `calibrate`; and what the keepers of the shipped vectors need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labkit.cli.console import AsJson, bars, print_json
+from labkit.types import LabError
+
+if TYPE_CHECKING:
+    from labkit.evaluation.datasets import AnnotatedQuestion
+    from labkit.evaluation.running import Dataset, Evaluation
+
+FORMAT = (
+    "One JSON object a line: id, question, language, as_of (YYYY-MM-DD), viewer, answerable (true "
+    "or false), kind; and for an answerable question its document (an id) and quotation."
+)
+# Those of the starter corpus: the default, spelled out because nothing heavy is imported here.
+QUESTIONS = Path(__file__).resolve().parents[2] / "corpus/questions/starter.jsonl"
+
+
+def register(app: typer.Typer) -> None:
+    """Put these commands on a command line."""
+    app.command("eval", epilog=f"Annotated questions: {FORMAT}")(evaluate)
+    app.command(epilog=f"Annotated questions: {FORMAT}")(calibrate)
+    app.command("ship-vectors", hidden=True)(ship_vectors)
+    app.command("ship-knowledge-vectors", hidden=True)(ship_knowledge_vectors)
+
+
+def evaluate(
+    data: Annotated[
+        Path, typer.Argument(help="Annotated questions (JSON Lines), or a BEIR folder.")
+    ] = QUESTIONS,
+    k: Annotated[
+        int | None, typer.Option("--k", "-k", min=1, help="Passages judged; default 5, BEIR 10.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A policy to measure; repeatable.")
+    ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(help="A model to measure, on an index of its own; repeatable."),
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="Documents to measure on, taken in as by `ingest --pdf`; repeatable."),
+    ] = None,
+    half: Annotated[str | None, typer.Option(help="Only this half, as `development`.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split of a BEIR folder; default test.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure retrieval: dense alone, lexical alone, and the policy, on the same index."""
+    from labkit.evaluation.datasets import Beir, load_beir
+    from labkit.evaluation.report import as_text, make_rows
+    from labkit.evaluation.running import Plan, run
+    from labkit.settings import load_settings
+
+    dataset = load_beir(data, split) if data.is_dir() else _questions(data, half)
+    depth = k or (10 if isinstance(dataset, Beir) else 5)
+    plan = Plan(depth, policy or (), profile or (), _folders(source or (), dataset))
+    with bars() as bar:
+        evaluation = run(load_settings(), dataset, plan, bar)
+    rows, notes = make_rows(evaluation.measured), _notes(dataset, evaluation)
+    if as_json:
+        figures = [row.to_dict() for row in rows]
+        print_json({"data": data.name, "k": plan.k, "rows": figures, "notes": notes})
+    else:
+        typer.echo("\n".join([as_text(rows, plan.k), "", *notes]))
+
+
+def _folders(sources: Sequence[str], dataset: Dataset) -> list[Path]:
+    """The folders to take in; LabError for one that is none, or beside a BEIR folder."""
+    from labkit.evaluation.datasets import Beir
+
+    if sources and isinstance(dataset, Beir):
+        raise LabError("A BEIR folder brings its own passages. Leave --source out.")
+    for folder in sources:
+        if not folder.strip() or not Path(folder).is_dir():
+            raise LabError(f"--source {folder!r} is no folder. Name one that holds documents.")
+    return [Path(folder) for folder in sources]
+
+
+def _questions(path: Path, half: str | None) -> list[AnnotatedQuestion]:
+    from labkit.evaluation.datasets import load_annotated
+
+    questions = load_annotated(path)
+    found = [item for item in questions if half is None or item.half == half]
+    if not found:
+        known = ", ".join(sorted({item.half or "none" for item in questions})) or "none"
+        raise LabError(
+            f"{path.name} holds no question{f' of the half {half!r}' if half else ''}. "
+            f"Halves found: {known}."
+        )
+    return found
+
+
+def _notes(dataset: Dataset, evaluation: Evaluation) -> list[str]:
+    """What a reader of the figures has to know."""
+    from labkit.evaluation.datasets import Beir
+
+    notes = ["Left out of a mean: questions that nothing answers. A refusal scores 0."]
+    if isinstance(dataset, Beir):
+        notes = ["Policies rank without their threshold here: it is calibrated for our questions."]
+        if dataset.unjudged:
+            notes.append(
+                f"Not asked: {dataset.unjudged} queries that {dataset.split} does not judge."
+            )
+    notes += [
+        f"{count} texts are longer than the model of {name} reads at once; their vectors say less."
+        for name, count in evaluation.too_long.items()
+        if count
+    ]
+    return [
+        *notes,
+        *(f"Not in the index: {fault.path}: {fault.message}" for fault in evaluation.left_out),
+    ]
+
+
+def calibrate(
+    questions_file: Annotated[
+        Path, typer.Option("--questions", help="Annotated questions, as JSON Lines.")
+    ] = QUESTIONS,
+    as_json: AsJson = False,
+) -> None:
+    """Measure thresholds for the model in use on annotated questions."""
+    from labkit.assembly import open_lab
+    from labkit.evaluation.calibration import calibrate, read_questions
+
+    lab = open_lab()
+    with bars() as bar:
+        found = calibrate(lab, read_questions(questions_file), bar("Measuring"))
+    if as_json:
+        print_json(found.to_dict())
+        return
+    typer.echo(
+        f"threshold  answerable kept (of {found.answerable})  unanswerable let through "
+        f"(of {found.unanswerable})"
+    )
+    for threshold, kept, bad in found.table:
+        typer.echo(f"{threshold:9.2f}  {kept:23}  {bad:23}")
+    typer.echo(f"Suggested: {found.suggested:.2f}, which keeps 98 % of the answerable questions.")
+
+
+def ship_vectors() -> None:
+    """Write the starter corpus's vectors with the profile's live model (for its keepers)."""
+    from labkit.assembly import open_lab
+    from labkit.evaluation.shipping import ship_starter
+
+    path, count = ship_starter(open_lab())
+    typer.echo(f"Wrote {count} vectors to {path.name}.")
+
+
+def ship_knowledge_vectors(
+    sources: Annotated[list[Path], typer.Argument(help="The knowledge base, its PDFs.")],
+) -> None:
+    """Write the knowledge base's vectors with the profile's live model (for its keepers)."""
+    from labkit.assembly import open_lab
+    from labkit.evaluation.shipping import ship_knowledge
+
+    path, count = ship_knowledge(open_lab(), sources)
+    typer.echo(f"Wrote {count} vectors to {path.name}.")
