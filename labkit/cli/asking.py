@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
@@ -188,12 +189,12 @@ def _part(
     searching: StrictSearch | HybridSearch, path: str | None, section: str | None
 ) -> StrictSearch | HybridSearch:
     """The search, or one of a part of the index, which speaks of no more than that part."""
-    from labkit.ingestion.narrowing import narrowed
+    from labkit.answering.access_filter import admit
 
     if path is None and section is None:
         return searching
-    part = narrowed(searching.store, path, section)
-    return replace(searching, store=part, knower="passage in this part of the index")
+    within = partial(admit, path=path, section=section)
+    return replace(searching, admission=within, knower="passage in this part of the index")
 
 
 def _day(as_of: datetime | None) -> date:

@@ -16,7 +16,7 @@ from labkit.types import FileFault, IngestRun, LabError
 if TYPE_CHECKING:
     from labkit.assembly import Lab
     from labkit.ingestion.incremental import IngestPlan
-    from labkit.ingestion.reading import Tree
+    from labkit.documents.reading import Folder
 
 NOTHING_READ = 2
 Differences: TypeAlias = Mapping[str, tuple[Any, Any]]
@@ -57,14 +57,14 @@ class Asked:
     allow_secrets: Sequence[str] = ()
     full: bool = False
 
-    def read(self, lab: Lab, root: Path) -> Tree:
+    def read(self, lab: Lab, root: Path) -> Folder:
         """The folder, under the settings' rules and these; a bar shows how far it is."""
         from labkit.assembly import make_rules
-        from labkit.ingestion.reading import read_tree
+        from labkit.documents.reading import read_folder
 
         rules = make_rules(lab.settings, self.text, self.pdf, self.legacy, self.allow_secrets)
         with bars() as bar:
-            return read_tree(root, rules, bar("Reading"))
+            return read_folder(root, rules, bar("Reading"))
 
 
 def rebuild(as_json: AsJson = False) -> None:
@@ -167,12 +167,13 @@ def stats(as_json: AsJson = False) -> None:
 
     lab = open_lab()
     values = {**asdict(lab.store.stats()), "manifest": asdict(lab.store.manifest())}
-    last, health = lab.store.last_run(), lab.health()
+    last, health = next(iter(lab.store.runs(limit=1)), None), lab.health()
     if as_json:
         run = asdict(last) if last else None
         print_json({**values, "last_run": run, "health": asdict(health)})
         return
     manifest = values.pop("manifest")
+    manifest["origin"] = " of ".join(filter(None, manifest["origin"].values())) or "unknown"
     for name, value in {**values, **manifest.pop("embedder"), **manifest}.items():
         typer.echo(f"{name:18}{value}")
     if last:
@@ -294,19 +295,19 @@ def _show_run(run: IngestRun, as_json: bool) -> None:
 def _show_ingest_plan(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None:
     from labkit.ingestion.incremental import plan
 
-    tree = asked.read(lab, root)
-    found = plan(tree, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
+    folder = asked.read(lab, root)
+    found = plan(folder, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
     if as_json:
-        print_json(_plan_dict(found, tree))
+        print_json(_plan_dict(found, folder))
         return
     _print_changes(found.added, found.changed, found.removed, found.settings)
-    _print_files(tree.faults, tree.notes)
+    _print_files(folder.faults, folder.notes)
     typer.echo(
         f"{len(found.unchanged)} documents unchanged. {found.to_embed} chunks would be embedded."
     )
 
 
-def _plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
+def _plan_dict(found: IngestPlan, folder: Folder) -> dict[str, Any]:
     """The plan as JSON: as that of a rebuild, with what only ingest knows."""
     return {
         "command": "ingest",
@@ -317,9 +318,9 @@ def _plan_dict(found: IngestPlan, tree: Tree) -> dict[str, Any]:
         "unchanged": found.unchanged,
         "to_embed": found.to_embed,
         "settings": _settings_dict(found.settings),
-        "failed": len(tree.faults),
-        "faults": [asdict(fault) for fault in tree.faults],
-        "notes": [asdict(note) for note in tree.notes],
+        "failed": len(folder.faults),
+        "faults": [asdict(fault) for fault in folder.faults],
+        "notes": [asdict(note) for note in folder.notes],
     }
 
 

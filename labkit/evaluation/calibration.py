@@ -7,14 +7,17 @@ chosen on annotated questions.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from math import floor
 from pathlib import Path
 from typing import Any
 
-from labkit.types import LabError, Search
+from labkit.assembly import Lab, profile_of
+from labkit.types import LabError, Search, Viewer
+
+ASKED = ("id", "question", "language", "as_of", "viewer", "answerable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,46 @@ class Observation:
 
     question: Question
     cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What each threshold would do with `answerable` and `unanswerable` questions.
+
+    `table` holds (threshold, answerable questions kept, unanswerable ones let through).
+    """
+
+    suggested: float
+    answerable: int
+    unanswerable: int
+    table: list[tuple[float, int, int]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON writes it."""
+        rows = [{"threshold": t, "kept": kept, "let_through": bad} for t, kept, bad in self.table]
+        return {
+            "suggested": self.suggested,
+            "answerable": self.answerable,
+            "unanswerable": self.unanswerable,
+            "table": rows,
+        }
+
+
+def calibrate(
+    lab: Lab, questions: Sequence[Question], told: Callable[[int, int], None]
+) -> Calibration:
+    """Measure the lab's model on annotated questions; `told` hears how many of all are done."""
+    search, observed = lab.search(threshold=-1.0), list[Observation]()
+    for done, question in enumerate(questions, start=1):
+        observed.append(observe(question, search, lab.settings.viewer_named(question.viewer)))
+        told(done, len(questions))
+    answerable = sum(question.answerable for question in questions)
+    return Calibration(
+        suggested_threshold(observed),
+        answerable,
+        len(questions) - answerable,
+        threshold_table(observed, profile_of(lab.settings).shown),
+    )
 
 
 def read_questions(path: Path) -> list[Question]:
@@ -94,7 +137,7 @@ def _passing(observations: Sequence[Observation], answerable: bool, threshold: f
     )
 
 
-def observe(question: Question, search: Search, viewer: Any) -> Observation:
+def observe(question: Question, search: Search, viewer: Viewer) -> Observation:
     """Measure one question; `search` should have no threshold of its own (-1)."""
     found = search.retrieve(question.question, viewer, question.as_of)
     if found.ranked and "support" in found.detail:
@@ -110,6 +153,12 @@ def observe(question: Question, search: Search, viewer: Any) -> Observation:
 
 
 def _question(row: dict[str, Any]) -> Question:
+    if not isinstance(row, dict):
+        raise TypeError("it lacks everything: it is no JSON object")
+    missing = [name for name in ASKED if name not in row]
+    missing += [] if "kind" in row or "why" in row else ["kind"]
+    if missing:
+        raise ValueError(f"it lacks {', '.join(missing)}; `labkit eval --help` shows the format")
     return Question(
         id=row["id"],
         question=row["question"],

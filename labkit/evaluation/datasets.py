@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit.calibration import Question, read_questions
+from labkit.evaluation.calibration import Question, read_questions
 from labkit.text import normalise
 from labkit.types import LabError
 

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 from warnings import catch_warnings, simplefilter, warn
 
-from labkit.assembly import Lab
+from labkit.assembly import Lab, make_chunker, make_search, read_source
 from labkit.embedding.checks import TextTooLong
 from labkit.evaluation.datasets import AnnotatedQuestion, Beir
 from labkit.evaluation.measuring import Asked, Measured, ask_annotated, ask_beir, measure
 from labkit.evaluation.rankings import Ranking, dense, lexical, policy
-from labkit.evaluation.scratch import ScratchLab
+from labkit.evaluation.scratch import (
+    Measurable,
+    WholePassage,
+    build,
+    passage_source,
+    read_folders,
+)
+from labkit.indexing import Source
 from labkit.settings import Settings
-from labkit.types import FileFault, LabError, Search, VectorStore
+from labkit.types import Chunker, FileFault, LabError, VectorStore
 
 Dataset: TypeAlias = Beir | Sequence[AnnotatedQuestion]
-Step: TypeAlias = Callable[[str, int, int], None]
-"""Called with (what is being done, how many are done, how many in all)."""
+Bar: TypeAlias = Callable[[str], Callable[[int, int], None]]
+"""Makes, for what is being done, what is told how many are done and how many there are."""
 
 NO_THRESHOLD = -1.0
 SLICE = 64  # questions that are embedded between two reports of progress
@@ -56,34 +61,34 @@ class Evaluation:
     left_out: tuple[FileFault, ...] = ()
 
 
-def run(settings: Settings, dataset: Dataset, plan: Plan, step: Step) -> Evaluation:
+def run(settings: Settings, dataset: Dataset, plan: Plan, bar: Bar) -> Evaluation:
     """The scores of every question under every ranking with every model.
 
     LabError for an index that does not fit the settings, or lacks the documents of the answers.
     """
     measured: list[Measured] = []
     too_long: dict[str, int] = {}
-    left_out: dict[FileFault, None] = {}
+    source, left_out = _source(settings, dataset, plan)
     with TemporaryDirectory() as folder, _quiet_about_length():
-        for lab, cut in _labs(settings, dataset, plan, Path(folder), step):
-            profile = lab.settings.embedding.profile
-            asked = _asked(lab, dataset, plan.k)
-            rankings = _rankings(lab, plan, NO_THRESHOLD if isinstance(dataset, Beir) else None)
+        for index in _indexes(settings, source, dataset, plan, Path(folder), bar):
+            profile = index.settings.embedding.profile
+            asked = _asked(index, dataset, plan.k)
+            rankings = _rankings(index, plan, NO_THRESHOLD if isinstance(dataset, Beir) else None)
             if not isinstance(dataset, Beir):
-                check_documents(dataset, lab.store)
-            if isinstance(lab, ScratchLab):
-                left_out |= dict.fromkeys(lab.left_out)
-            too_long[profile] = cut + _embed_questions(lab, asked, step)
+                check_documents(dataset, index.store)
+            too_long[profile] = index.too_long + _embed_questions(index, asked, bar)
+            told = bar(f"Measuring ({profile})")
             for done, found in enumerate(measure(asked, rankings, profile), start=1):
                 measured += found
-                step(f"Measuring ({profile})", done, len(asked))
-    return Evaluation(measured, too_long, tuple(left_out))
+                told(done, len(asked))
+    return Evaluation(measured, too_long, tuple(dict.fromkeys(left_out)))
 
 
 def check_documents(questions: Sequence[AnnotatedQuestion], store: VectorStore) -> None:
     """LabError if an answer's document is not in the index: a score of 0 would blame the search."""
     needed = {part.document: item.question.id for item in questions for part in item.parts}
-    missing = [name for name in needed if store.document_hash(name) is None]
+    held = {document.id for document in store.documents()}
+    missing = [name for name in needed if name not in held]
     if missing:
         raise LabError(
             f"Question {needed[missing[0]]} is answered by {missing[0]!r}; {len(missing)} of "
@@ -93,68 +98,74 @@ def check_documents(questions: Sequence[AnnotatedQuestion], store: VectorStore) 
         )
 
 
-def _labs(
-    settings: Settings, dataset: Dataset, plan: Plan, folder: Path, step: Step
-) -> Iterator[tuple[Lab, int]]:
-    """A lab a profile, and how many of its passages were too long for the model.
+def _source(
+    settings: Settings, dataset: Dataset, plan: Plan
+) -> tuple[Source | None, Sequence[FileFault]]:
+    """What an index of its own is made of, and the files that are not in it; None: none is made."""
+    if isinstance(dataset, Beir):
+        return passage_source(dataset.passages), ()
+    if plan.sources:
+        return read_folders(settings, plan.sources)
+    return (read_source(settings) if plan.profiles else None), ()
 
-    Its index is the settings' own, whose building told of such, or is made for this run.
-    """
-    if not (plan.profiles or plan.sources or isinstance(dataset, Beir)):
-        yield Lab(settings), 0
+
+def _indexes(
+    settings: Settings,
+    source: Source | None,
+    dataset: Dataset,
+    plan: Plan,
+    folder: Path,
+    bar: Bar,
+) -> Iterator[Measurable]:
+    """The index of the settings, or one a profile that is made for this run."""
+    if source is None:
+        lab = Lab(settings)
+        lab.check_index()
+        yield Measurable(settings, lab.store, lab.embedder)
         return
-    passages = dataset.passages if isinstance(dataset, Beir) else None
     for name in dict.fromkeys(plan.profiles or [settings.embedding.profile]):
-        lab = ScratchLab(_with_profile(settings, name), folder, passages, plan.sources)
-        yield lab, len(lab.build(partial(step, f"Embedding passages ({name})")).too_long)
+        own = _with_profile(settings, name)
+        chunker: Chunker = WholePassage()
+        if not isinstance(dataset, Beir):
+            chunker = make_chunker(own, "markdown" if plan.sources else "characters")
+        told = bar(f"Embedding passages ({name})")
+        yield build(own, source, chunker, folder / f"{name}.sqlite", told)
 
 
 def _with_profile(settings: Settings, name: str) -> Settings:
     """The settings with another profile; a model that they name is not that profile's."""
-    embedding = settings.embedding
-    if name != embedding.profile:
-        embedding = replace(embedding, profile=name, model="", service_url="")
-    return replace(settings, embedding=embedding)
+    if name == settings.embedding.profile:
+        return settings
+    return settings.having(embedding={"profile": name, "model": "", "service_url": ""})
 
 
-def _asked(lab: Lab, dataset: Dataset, k: int) -> list[Asked]:
+def _asked(index: Measurable, dataset: Dataset, k: int) -> list[Asked]:
     if isinstance(dataset, Beir):
         return ask_beir(dataset, k)
-    return ask_annotated(dataset, lab.settings.viewer_named, k)
+    return ask_annotated(dataset, index.settings.viewer_named, k)
 
 
-def _rankings(lab: Lab, plan: Plan, threshold: float | None) -> dict[str, Ranking]:
-    """Both parts of the search, and each policy; the index is checked against the settings."""
-    names = dict.fromkeys(plan.policies or [lab.settings.retrieval.policy])
-    searches = {name: _search(lab, name, plan.k, threshold) for name in names}
-    return {
-        "dense": dense(lab.store, lab.embedder, plan.k),
-        "lexical": lexical(lab.store, plan.k),
-        **{name: policy(search, plan.k) for name, search in searches.items()},
-    }
+def _rankings(index: Measurable, plan: Plan, threshold: float | None) -> dict[str, Ranking]:
+    """Both parts of the search, and each policy."""
+    settings, store, embedder = index.settings, index.store, index.embedder
+    found = {"dense": dense(store, embedder, plan.k), "lexical": lexical(store, plan.k)}
+    for name in dict.fromkeys(plan.policies or [settings.retrieval.policy]):
+        asked = settings.having(retrieval={"policy": name, "k": plan.k})
+        found[name] = policy(make_search(asked, store, embedder, threshold), plan.k)
+    return found
 
 
-def _search(lab: Lab, name: str, k: int, threshold: float | None) -> Search:
-    """The search of a policy; the copy shares the model and the store with the lab."""
-    _ = lab.embedder, lab.store  # made once, before the copy
-    other = copy(lab)
-    other.settings = replace(
-        lab.settings, retrieval=replace(lab.settings.retrieval, policy=name, k=k)
-    )
-    return other.search(threshold)
-
-
-def _embed_questions(lab: Lab, asked: Iterable[Asked], step: Step) -> int:
+def _embed_questions(index: Measurable, asked: Iterable[Asked], bar: Bar) -> int:
     """All questions in few calls of the model; afterwards each is found in the cache.
 
     Returns how many were too long for the model.
     """
-    texts = list(dict.fromkeys(item.text for item in asked))
+    texts, told = list(dict.fromkeys(item.text for item in asked)), bar("Embedding questions")
     with catch_warnings(record=True) as caught:
         simplefilter("always", TextTooLong)
         for start in range(0, len(texts), SLICE):
-            lab.embedder.embed(texts[start : start + SLICE], "query")
-            step("Embedding questions", min(start + SLICE, len(texts)), len(texts))
+            index.embedder.embed(texts[start : start + SLICE], "query")
+            told(min(start + SLICE, len(texts)), len(texts))
     for warning in caught:
         if not isinstance(warning.message, TextTooLong):
             warn(warning.message, stacklevel=2)

@@ -2,79 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 
-from labkit.assembly import Lab
+from labkit.assembly import make_embedder, make_model, make_rules, make_store
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.reading import Folder, read_folder
+from labkit.documents.reading import read_folder
 from labkit.evaluation.datasets import Passage
-from labkit.indexing import Progress, Rebuilt, Source, rebuild
+from labkit.indexing import Source, rebuild
 from labkit.settings import Settings
-from labkit.store.sqlite import SqliteStore
-from labkit.types import Chunk, Chunker, Document, FileFault, Metadata, Viewer
+from labkit.types import (
+    Chunk,
+    Chunker,
+    Document,
+    Embedder,
+    FileFault,
+    Metadata,
+    VectorStore,
+    Viewer,
+)
 
 READER = Viewer("BEIR", frozenset({"readers"}))
 DAY = date(2000, 1, 1)
 
 
-class ScratchLab(Lab):
-    """The lab of these settings with its index in `folder`; vectors are cached as always.
+@dataclass(frozen=True, slots=True)
+class Measurable:
+    """An index to measure. `too_long` counts its texts of which the model read a part only."""
 
-    Its documents are those of the settings, as `rebuild` takes them; or those below the folders
-    `sources`, as `ingest` does, PDF files among them; or `passages`, each as one chunk.
-    """
+    settings: Settings
+    store: VectorStore
+    embedder: Embedder
+    too_long: int = 0
 
-    def __init__(
-        self,
-        settings: Settings,
-        folder: Path,
-        passages: tuple[Passage, ...] | None = None,
-        sources: Sequence[Path] = (),
-    ) -> None:
-        super().__init__(settings)
-        self._folder = folder
-        self._passages = passages
-        self._sources = sources
 
-    @cached_property
-    def store(self) -> SqliteStore:
-        return SqliteStore(self._folder / f"{self.settings.embedding.profile}.sqlite")
+def build(
+    settings: Settings,
+    source: Source,
+    chunker: Chunker,
+    path: Path,
+    told: Callable[[int, int], None],
+) -> Measurable:
+    """Index a source in a file of its own; vectors are cached as always."""
+    embedder = make_embedder(settings, make_model(settings))
+    store = make_store(settings.having(store={"kind": "sqlite", "path": str(path)}))
+    done = rebuild(source, chunker, embedder, store, told)
+    return Measurable(settings, store, embedder, len(done.too_long))
 
-    @property
-    def chunker(self) -> Chunker:
-        if self._passages is not None:
-            return WholePassage()
-        return self.ingest_chunker if self._sources else super().chunker
 
-    @cached_property
-    def trees(self) -> list[Folder]:
-        """What the folders hold, each read once."""
-        return [read_folder(root, self.rules(pdf=True)) for root in self._sources]
+def read_folders(settings: Settings, folders: Sequence[Path]) -> tuple[Source, list[FileFault]]:
+    """What `ingest --pdf` would take in of these folders, and the files that it would name."""
+    trees = [read_folder(root, make_rules(settings, pdf=True)) for root in folders]
+    documents = [document for tree in trees for document in tree.documents]
+    products = [product for tree in trees for product in tree.products]
+    left_out = [fault for tree in trees for fault in (*tree.faults, *tree.notes)]
+    return Source(sorted(documents, key=lambda document: document.id), products), left_out
 
-    @property
-    def left_out(self) -> list[FileFault]:
-        """Files that a run of `ingest` would name, because it could not or would not read them."""
-        return [fault for tree in self.trees for fault in (*tree.faults, *tree.notes)]
 
-    @cached_property
-    def _read(self) -> Source:
-        if self._passages is not None:
-            return Source(sorted(map(passage_document, self._passages), key=lambda d: d.id), [])
-        if not self._sources:
-            return super().source()
-        documents = [document for tree in self.trees for document in tree.documents]
-        products = [product for tree in self.trees for product in tree.products]
-        return Source(sorted(documents, key=lambda document: document.id), products)
-
-    def source(self) -> Source:
-        return self._read
-
-    def build(self, progress: Progress | None = None) -> Rebuilt:
-        """Embed everything and fill the index."""
-        return rebuild(self.source(), self.chunker, self.embedder, self.store, progress)
+def passage_source(passages: Sequence[Passage]) -> Source:
+    """The passages of a BEIR folder, each a document."""
+    return Source(sorted(map(passage_document, passages), key=lambda document: document.id), [])
 
 
 class WholePassage:

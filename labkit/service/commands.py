@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,7 +114,5 @@ def _check_installed(names: Sequence[str]) -> None:
 
 def _serving(lab: Lab, profile: str | None) -> Lab:
     """The lab with its model on this machine: a service does not ask a service."""
-    embedding = lab.settings.embedding
-    if profile is not None:
-        embedding = replace(embedding, profile=profile, model="")
-    return Lab(replace(lab.settings, embedding=replace(embedding, service_url="")))
+    other = {} if profile is None else {"profile": profile, "model": ""}
+    return Lab(lab.settings.having(embedding={**other, "service_url": ""}))

@@ -20,7 +20,8 @@ import pytest
 from builders import chunk
 from conftest import DAY
 from labkit import __version__
-from labkit.calibration import (
+from labkit.cli import main
+from labkit.evaluation.calibration import (
     Observation,
     Question,
     observe,
@@ -28,7 +29,6 @@ from labkit.calibration import (
     suggested_threshold,
     threshold_table,
 )
-from labkit.cli import main
 from labkit.store import SqliteStore
 from labkit.types import Hit, LabError, Reason, Refused, Retrieval, Viewer
 from scripted_server import Reply, Request, ScriptedServer, chat, embeddings, tool_call
@@ -207,6 +207,15 @@ def test_the_version(empty: Folder) -> None:
         (["nonsense"], "labkit: No such command 'nonsense'. See labkit --help."),
         (["answer"], "labkit: Missing argument 'question'. See labkit --help."),
         (["answer", CSV, "--nonsense"], "labkit: No such option: --nonsense"),
+        (
+            ["search", "--zebra?"],
+            "labkit: No such option: --zebra?. See labkit --help. "
+            "A question that begins with a dash comes after --.",
+        ),
+        (["answer", CSV, "--policy", "osmosis"], "labkit: Invalid value for '--policy'"),
+        (["answer", CSV, "-k", "0"], "labkit: Invalid value for '--k' / '-k'"),
+        (["answer", CSV, "--path", "["], "labkit: Invalid value for '--path': '[' matches no path"),
+        (["search", CSV, "--path", ""], "labkit: Invalid value for '--path': '' matches no path"),
         (["answer", CSV, "--as-of", "tomorrow"], "labkit: Invalid value for '--as-of'"),
         (["answer", CSV, "--as-of", "2026-02-30"], "labkit: Invalid value for '--as-of'"),
         (["answer", CSV, "--mode", "osmosis"], "labkit: Invalid value for '--mode'"),
@@ -214,7 +223,7 @@ def test_the_version(empty: Folder) -> None:
         (["answer", CSV, "--viewer", "eve"], "labkit: There is no viewer 'eve' in labkit.toml. "),
         (["search", CSV, "--viewer", "eve"], "labkit: There is no viewer 'eve' in labkit.toml. "),
         (["probe", CSV, "--viewer", "eve"], "labkit: There is no viewer 'eve' in labkit.toml. "),
-        (["probe", CSV, "-k", "0"], "labkit: Invalid value for '-k'"),
+        (["probe", CSV, "-k", "0"], "labkit: Invalid value for '--k' / '-k'"),
         (["answer", ""], "labkit: The question is empty. Ask something, in quotes."),
         (["search", " "], "labkit: The question is empty. Ask something, in quotes."),
         (["probe", "\n"], "labkit: The question is empty. Ask something, in quotes."),
@@ -257,9 +266,7 @@ def test_a_fault_in_the_settings_is_exit_2(folder: Folder) -> None:
     (folder.path / "labkit.toml").write_text("[chunk]\nsiez = 1\n")
     code, _, err = folder.run("answer", CSV)
     assert code == USAGE
-    assert err == (
-        "labkit: labkit.toml: unknown setting 'chunk.siez'. Known: kind, overlap, size.\n"
-    )
+    assert err == ("labkit: labkit.toml: chunk.siez is no setting. Known: kind, overlap, size.\n")
 
 
 # --- answer --------------------------------------------------------------------------------------
@@ -272,7 +279,7 @@ def test_an_answer_is_exit_0_and_shows_where_its_words_stand(folder: Folder) -> 
     assert (code, err) == (ANSWERED, "")
     assert out == (
         f"[export#0] {EXPORT}\n"
-        f"    export#0: Title export, characters {start} to {start + len(EXPORT)}\n"
+        f"    export#0: Title export, export.md, characters {start} to {start + len(EXPORT)}\n"
     )
 
 
@@ -301,9 +308,16 @@ def test_an_answer_as_json(folder: Folder) -> None:
             "quote": EXPORT,
             "start": start,
             "end": start + len(EXPORT),
+            "page": None,
+            "title": "Title export",
+            "path": "export.md",
+            "section": "",
+            "anchor": "",
+            "link": "",
         }
     ]
     assert value["closest"][0]["chunk_id"] == "export#0"
+    assert EXPORT in value["closest"][0]["text"]
     assert [step["stage"] for step in value["trace"]["steps"]] == [
         "question",
         "retrieval",
@@ -337,7 +351,7 @@ def test_without_a_day_it_is_today(folder: Folder, monkeypatch: pytest.MonkeyPat
         def today(cls) -> date:
             return date(2025, 12, 31)
 
-    monkeypatch.setattr("labkit.cli.date", Calendar)
+    monkeypatch.setattr("labkit.cli.asking.date", Calendar)
     assert folder.json("answer", CSV, code=REFUSED)["as_of"] == "2025-12-31"
 
 
@@ -361,6 +375,49 @@ def test_bytes_that_are_no_text_are_asked_as_question_marks(folder: Folder, comm
     code, out, err = folder.run(command, "export \udcff CSV", *TODAY)
     assert (code in {ANSWERED, REFUSED}, err) == (True, "")
     assert "export" in out
+
+
+def test_a_base_url_gives_each_passage_and_each_quotation_a_link(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path and anchor, each as an address is written: the reader can click it."""
+    monkeypatch.setenv("LABKIT_BASE_URL", "https://docs.example/handbook/")
+    monkeypatch.setenv("LABKIT_CHUNK_KIND", "markdown")
+    folder.write("ab", "## Export & more\n\n" + EXPORT)
+    (folder.path / "docs/ab.md").rename(folder.path / "docs/a b.md")
+    folder.run("rebuild")
+    link = "https://docs.example/handbook/a%20b.md#export--more"
+    asked = [CSV, *TODAY, "--path", "a b.md"]
+    assert folder.json("search", *asked)["hits"][0]["link"] == link
+    (evidence,) = folder.json("answer", *asked)["evidence"]
+    assert (evidence["link"], evidence["section"]) == (link, "Export & more")
+    _, out, _ = folder.run("answer", *asked)
+    assert "    ab#0: Title ab › Export & more, a b.md, characters " in out
+    assert out.endswith(f"    {link}\n")
+
+
+def test_answer_takes_a_policy_a_number_and_a_part(folder: Folder) -> None:
+    value = folder.json("answer", CSV, *TODAY, "--policy", "hybrid", "-k", "1")
+    retrieval = value["trace"]["steps"][1]
+    assert (retrieval["policy"], retrieval["k"]) == ("hybrid", 1)
+    asked = ["answer", CSV, *TODAY, "--path"]
+    assert folder.run(*asked, "export.md")[0] == ANSWERED
+    assert folder.run(*asked, "invoices.md")[0] == REFUSED
+    assert folder.run("answer", CSV, *TODAY, "--section", "nowhere")[0] == REFUSED
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_a_list_of_passages_fits_the_terminal_and_shows_their_words(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    folder.write("long", "You can export CSV, " + "and export it again, " * 40 + "for ever.")
+    folder.run("rebuild")
+    _, out, _ = folder.run("search", "Where can I export CSV?", *TODAY)
+    snippets = [line for line in out.splitlines() if line.startswith("    You can export CSV")]
+    assert len(snippets) == 2
+    assert max(map(len, out.splitlines())) <= int(columns)
+    assert "    dropped: shares no significant word with the question\n" in out
 
 
 def test_text_of_documents_is_printed_as_it_is_never_as_markup(folder: Folder) -> None:
@@ -421,16 +478,13 @@ def test_search_shows_every_passage_and_why_it_was_dropped(folder: Folder) -> No
     assert value["hits"][0]["chunk_id"] == "export#0"
     assert hits["export#0"]["dropped"] == ""
     assert hits["invoices#0"]["dropped"] == "shares no significant word with the question"
-    assert set(hits["export#0"]) == {
-        "chunk_id",
-        "title",
-        "cosine",
-        "dense_rank",
-        "lexical_score",
-        "lexical_rank",
-        "fused",
-        "dropped",
-    }
+    scores = {"cosine", "dense_rank", "lexical_score", "lexical_rank", "fused", "dropped"}
+    place = {"chunk_id", "title", "path", "section", "anchor", "start", "end", "page", "link"}
+    assert set(hits["export#0"]) - {"rerank_score"} == {*scores, *place, "text"}
+    assert hits["export#0"]["path"] == "export.md"
+    document = (folder.path / "docs/export.md").read_text("utf-8")
+    found = hits["export#0"]
+    assert document[found["start"] : found["end"]] == found["text"]
 
 
 def test_search_says_that_the_question_would_be_refused(folder: Folder) -> None:
@@ -620,7 +674,7 @@ def test_a_fault_of_ours_is_exit_1_with_one_sentence_and_no_traceback(
     def fails(*_: Any) -> None:
         raise RuntimeError("something broke")
 
-    monkeypatch.setattr("labkit.cli.open_lab", fails)
+    monkeypatch.setattr("labkit.assembly.open_lab", fails)
     assert folder.run("answer", CSV) == (
         FAULT,
         "",
@@ -668,6 +722,60 @@ def test_a_process_that_is_interrupted_ends_with_130(folder: Folder, model: Scri
     assert (process.returncode, out) == (INTERRUPTED, "")
     assert "interrupted; nothing is half done." in err
     assert "Traceback" not in err
+
+
+INTERRUPTS_AT = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+sys.argv = ["labkit", "stats"]
+runpy.run_module("labkit", run_name="__main__")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize(
+    "name", ["labkit.cli.app", "typer", "labkit.types", "numpy", "labkit.assembly", "pydantic"]
+)
+def test_an_interrupt_while_the_program_is_still_being_read_is_clean(
+    folder: Folder, name: str
+) -> None:
+    """The signal comes when that module is asked for: early moments, without any clock."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTS_AT.format(name=name)],
+        cwd=folder.path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        INTERRUPTED,
+        "",
+        "labkit: interrupted; nothing is half done.\n",
+    )
+
+
+def test_a_question_imports_nothing_of_the_course(folder: Folder) -> None:
+    code = (
+        "import sys; from labkit.cli.app import run; "
+        f"run(['answer', {CSV!r}, '--as-of', '2026-10-23']); "
+        "heavy = {'classroom', 'matplotlib', 'hypothesis', 'IPython', 'fastapi', 'torch'}; "
+        "print(sorted(heavy & {name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder.path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_words_of_other_packages_are_listed_and_found(empty: Folder) -> None:
+    pytest.importorskip("classroom")
+    assert {"exercises", "grade"} <= set(re.findall(r"│ ([a-z-]+) ", empty.run("--help")[1]))
+    assert empty.run("exercises", "--help")[0] == 0
 
 
 def test_the_module_runs_as_a_program_and_hands_its_exit_code_to_the_shell(folder: Folder) -> None:
@@ -804,9 +912,13 @@ def test_the_cosine_that_decides_is_that_of_the_nearest_passage_that_would_pass(
     ("line", "why"),
     [
         ("{not json", "Expecting property name"),
-        ("[]", "list indices"),
-        (json.dumps({"id": "q2"}), "'question'"),
-        (json.dumps(row("q2", "?", answerable=True)), "'why'"),
+        ("[]", "it lacks"),
+        (
+            json.dumps({"id": "q2"}),
+            "it lacks question, language, as_of, viewer, answerable, kind; "
+            "`labkit eval --help` shows the format",
+        ),
+        (json.dumps(row("q2", "?", answerable=True)), "it lacks kind"),
         (
             json.dumps(row("q2", "?", answerable=False, why="far", as_of="soon")),
             "Invalid isoformat",

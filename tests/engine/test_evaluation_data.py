@@ -537,7 +537,7 @@ def test_eval_of_a_source_that_is_none_says_so(
 ) -> None:
     code, _, err = run(capsys, "eval", questions(lab), "--source", "nowhere")
     assert code == 2
-    assert err == "labkit: --source nowhere is no folder. Name one that holds documents.\n"
+    assert err == "labkit: --source 'nowhere' is no folder. Name one that holds documents.\n"
     code, _, err = run(capsys, "eval", str(beir), "--source", "docs")
     assert code == 2
     assert err == "labkit: A BEIR folder brings its own passages. Leave --source out.\n"

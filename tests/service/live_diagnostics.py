@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -17,7 +17,7 @@ from labkit.service.diagnostics.app import LIMITS, diagnostics_app
 from labkit.service.diagnostics.desk import Desk
 from labkit.service.diagnostics.door import Hosts
 from labkit.service.limits import Limits
-from labkit.settings import RetrievalSettings, Settings, load_settings
+from labkit.settings import RetrievalSettings, Settings, ViewerSettings, load_settings
 from labkit.types import Embedder, FileFault, IngestRun, Viewer
 from live_service import LiveService
 
@@ -66,17 +66,18 @@ def write_documents(root: Path) -> None:
 def settings_in(folder: Path) -> Settings:
     home = folder / ATTIC / "lab"
     home.mkdir(parents=True, exist_ok=True)
-    found = load_settings(folder, {})
-    return replace(
-        found,
+    settings = Settings(
         home=home,
         source_root="docs",
-        retrieval=RetrievalSettings(threshold=0.2),
-        viewer=READERS,
+        viewer=ViewerSettings(organisation="ACME", scopes=("readers",)),
         viewers={
-            "board": Viewer("ACME", frozenset({"readers", "board"})),
-            "none": Viewer("", frozenset()),
+            "board": ViewerSettings(organisation="ACME", scopes=("readers", "board")),
+            "none": ViewerSettings(),
         },
+    )
+    shipped = load_settings(folder, {})
+    return settings.model_copy(
+        update={"plain": shipped.plain, "retrieval": RetrievalSettings(threshold=0.2)}
     )
 
 

@@ -43,7 +43,6 @@ from labkit.service.diagnostics.source import pieces
 from labkit.service.diagnostics.texts import TEXTS
 from labkit.service.diagnostics.verdicts import why_dropped
 from labkit.service.limits import Limits
-from labkit.settings import RetrievalSettings
 from labkit.types import EmbeddingError, Health, Hit, LabError, Matrix, Reason, Role
 from live_diagnostics import ATTIC, DAY, QUESTION, SCRIPT, LabForTests, LivePages, Page
 from pages import Shape
@@ -894,8 +893,7 @@ def test_every_verdict_of_the_strict_policy_has_words_in_both_languages() -> Non
 def test_the_hybrid_policy_has_words_too(tmp_path: Path) -> None:
     lab = LabForTests(tmp_path)
     for threshold, words in ((0.2, "Kept"), (1.0, "Nothing found is near enough")):
-        retrieval = RetrievalSettings(policy="hybrid", threshold=threshold)
-        lab.settings = replace(lab.settings, retrieval=retrieval)
+        lab.settings = lab.settings.having(retrieval={"policy": "hybrid", "threshold": threshold})
         with LivePages(lab) as live:
             page = live.get("/question", q="Zebra quagga?", day=DAY)
         assert page.status == 200
