@@ -164,6 +164,7 @@ def _window(model: Embedder) -> int | None:
 
 
 def profile_of(settings: Settings) -> Profile:
+    """The profile that the settings name; LabError for one that is none."""
     name = settings.embedding.profile
     if name not in PROFILES:
         known = ", ".join(sorted(PROFILES))
@@ -238,6 +239,7 @@ def make_embedder(settings: Settings, model: Embedder) -> CachedEmbedder:
 
 
 def make_store(settings: Settings) -> SqliteStore:
+    """The store of the index; its file need not exist."""
     if settings.store.kind == "sqlite":
         return SqliteStore(settings.index)
     from labkit.store.sqlite_vec import SqliteVecStore

@@ -53,11 +53,11 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     command = [sys.executable, "-m", "labkit", "rebuild"]
     subprocess.run(command, cwd=CHECKOUT, env=os.environ, check=True, capture_output=True)
     lab = open_lab(CHECKOUT)
-    engine = lab.engine()
+    engine, viewer = lab.engine(), lab.settings.viewer
 
     def asked() -> None:
         for question in QUESTIONS:
-            engine.ask(question, lab.settings.viewer, DAY)
+            engine.ask(question, viewer, DAY)
 
     asked()
     return asked

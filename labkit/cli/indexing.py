@@ -15,8 +15,8 @@ from labkit.types import FileFault, IngestRun, LabError
 
 if TYPE_CHECKING:
     from labkit.assembly import Lab
-    from labkit.ingestion.incremental import IngestPlan
     from labkit.documents.reading import Folder
+    from labkit.ingestion.incremental import IngestPlan
 
 NOTHING_READ = 2
 Differences: TypeAlias = Mapping[str, tuple[Any, Any]]

@@ -14,7 +14,7 @@ import pytest
 
 from classroom.corpus_pdf import make_pdfs
 from conftest import CHECKOUT
-from labkit.assembly import Lab
+from labkit.assembly import Lab, shipped_vectors
 from labkit.embedding import read_vectors
 from labkit.embedding.cache import text_key
 from labkit.embedding.checks import longer_than_window
@@ -57,7 +57,7 @@ def test_what_is_shipped_is_what_the_corpus_holds_now(
     profile: str, sources: list[Path], tmp_path: Path
 ) -> None:
     here = lab(profile, tmp_path)
-    shipped = read_vectors(here.shipped_knowledge, here.model.identity)
+    shipped = read_vectors(shipped_vectors(profile)[1], here.model.identity)
     texts = knowledge_texts(here, sources)
     wanted = {text_key(text, role): text for role, found in texts.items() for text in found}
     missing = [text for key, text in wanted.items() if key not in shipped]
@@ -84,7 +84,7 @@ def test_a_sample_computed_anew_is_what_is_shipped(
     profile: str, sources: list[Path], tmp_path: Path
 ) -> None:
     here = lab(profile, tmp_path)
-    shipped = read_vectors(here.shipped_knowledge, here.model.identity)
+    shipped = read_vectors(shipped_vectors(profile)[1], here.model.identity)
     for role, found in knowledge_texts(here, sources).items():
         known = [text for text in found if text_key(text, role) in shipped]
         sample = sorted(known, key=len)[:: len(known) // 4][:3]  # the longest take their time

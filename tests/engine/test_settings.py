@@ -21,8 +21,8 @@ from labkit.assembly import (
 )
 from labkit.chunking import EstimatedTokens
 from labkit.documents import Plain
-from labkit.embedding import HttpEmbedder, ServiceEmbedder
 from labkit.documents.rules import Rules
+from labkit.embedding import HttpEmbedder, ServiceEmbedder
 from labkit.settings import IngestSettings, Settings, find_settings, load_settings
 from labkit.types import Health, LabError, Viewer
 
