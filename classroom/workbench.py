@@ -23,7 +23,7 @@ from labkit.answering.access_filter import is_eligible
 from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome
 from labkit.answering.retrieval import HybridSearch, StrictSearch
-from labkit.assembly import Lab, open_lab
+from labkit.assembly import Lab, chunk_sizes, open_lab
 from labkit.store import SqliteStore
 from labkit.store.snapshot import Snapshot
 from labkit.types import (
@@ -167,7 +167,7 @@ class BenchSearch:
     def _cut(self, document: Document) -> list[Chunk]:
         """The chunks of a document, by the learner's spans or labkit's."""
         body = document.text[document.body_start :]
-        size, overlap = self.lab.chunk_sizes("characters")
+        size, overlap = chunk_sizes(self.lab.settings, "characters")
         if "chunk_offsets" in self.parts:
             spans = [tuple(span) for span in self.parts["chunk_offsets"](body, size, overlap)]
         elif "chunk_text" in self.parts:

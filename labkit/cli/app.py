@@ -75,7 +75,7 @@ def _options(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; what went wrong is told in a sentence."""
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None where the shell has closed one
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         name = os.environ.get("LABKIT_COMMAND", "labkit")
         code = int(app(arguments, prog_name=name, standalone_mode=False) or 0)
