@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from classroom.starter import NOT_YET, source_of
@@ -43,26 +43,17 @@ class Mistake:
     hangs: bool = False
 
 
-def mistakes_of(module: str, *, hangs: str = "") -> tuple[Mistake, ...]:
-    """The known mistakes of an exercise: the public functions of its module, but for the solution.
-
-    The docstring of each is the sentence that names it. `hangs` names one that never returns.
-    """
-    solution = module.rpartition(".")[2]
-    return tuple(
-        Mistake(name, " ".join((value.__doc__ or "").split()), value, hangs=name == hangs)
-        for name, value in vars(sys.modules[module]).items()
-        if isinstance(value, FunctionType) and value.__module__ == module
-        if name != solution and not name.startswith("_")
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """One public call and why it is worth trying."""
 
     arguments: Arguments
     why: str = ""
+
+
+def case(why: str, *arguments: Any) -> Case:
+    """A public case: why it is worth trying, and the arguments of the call."""
+    return Case(arguments, why)
 
 
 def call(function: Function, arguments: Arguments) -> Any:
@@ -74,11 +65,15 @@ def call(function: Function, arguments: Arguments) -> Any:
 class Exercise:
     """One task.
 
-    `text` is the docstring of the exercise's module: the title, a blank line, the task in Markdown.
     `model_solution` is a function of the exercise's name that stands on its own: the learner's
     starter is its signature and its docstring. `reference` is labkit's own way on plain data, or
     the model solution where labkit has none: it says what is right. `place` orders the exercises of
     a stage as its lesson does.
+
+    Two things are read from the module of the model solution, unless they are given. `text` is its
+    docstring: the title, a blank line, the task in Markdown. `mistakes` are its other public
+    functions, the docstring of each being the sentence that names it; `hangs` names one of them
+    that never returns on some input.
 
     `hidden` makes cases from a seeded Random. `strategy` describes all legal inputs to Hypothesis,
     which shrinks a failing one. `off_limits` names what of labkit a learner must not call, because
@@ -94,15 +89,16 @@ class Exercise:
     function may be called: an error in one of those counts there alone.
     """
 
-    text: str | None
     model_solution: Function
     reference: Function
     cases: tuple[Case, ...]
     hidden: Callable[[Random], Iterator[Arguments]]
     strategy: Callable[[], Strategy]
     hints: tuple[str, ...]
-    mistakes: tuple[Mistake, ...]
     off_limits: tuple[str, ...]
+    text: str = ""
+    mistakes: tuple[Mistake, ...] = ()
+    hangs: str = ""
     place: int = 1
     points: int = 4
     minutes: int = 15
@@ -116,6 +112,18 @@ class Exercise:
     seconds: float = 2.0
     written: Callable[[Arguments], str] | None = None
 
+    def __post_init__(self) -> None:
+        module = sys.modules[self.model_solution.__module__]
+        object.__setattr__(self, "text", self.text or module.__doc__ or "")
+        object.__setattr__(self, "mistakes", self.mistakes or tuple(self._mistakes_of(module)))
+
+    def _mistakes_of(self, module: ModuleType) -> Iterator[Mistake]:
+        for name, value in vars(module).items():
+            if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+                if name != self.id and not name.startswith("_"):
+                    sentence = " ".join((value.__doc__ or "").split())
+                    yield Mistake(name, sentence, value, hangs=name == self.hangs)
+
     @property
     def id(self) -> str:
         return self.model_solution.__name__
@@ -128,12 +136,12 @@ class Exercise:
 
     @property
     def title(self) -> str:
-        return (self.text or "").partition("\n\n")[0].strip()
+        return self.text.partition("\n\n")[0].strip()
 
     @property
     def task(self) -> str:
         """What is asked, each paragraph and each item of a list on one line."""
-        body = (self.text or "").partition("\n\n")[2].strip()
+        body = self.text.partition("\n\n")[2].strip()
         return re.sub(r"(?<!\n)\n(?!\n|- |\d+\. ) *", " ", body)
 
     @property

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Function, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Function, Strategy, case
 from classroom.inside.plain import same, to_plain
 from labkit.documents import corpus_hash
 
@@ -142,16 +142,15 @@ def _any_corpora() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=fingerprint,
     reference=_by_labkit,
     cases=(
-        Case(([["a", "1"], ["b", "2"]], [["b", "2"], ["a", "1"]]), "the same in another order"),
-        Case(([["a", "1"]], [["a", "2"]]), "a document has changed"),
-        Case(([["a", "1"], ["b", "2"]], [["a", "2"], ["b", "1"]]), "two have swapped contents"),
-        Case(([["ab", "c"]], [["a", "bc"]]), "a letter moved over the border"),
-        Case(([["a", "1"], ["b", "2"]], [["a:1\nb", "2"]]), "an id that imitates a border"),
-        Case(([["a", "1"]], [["b", "1"]]), "the same content under another id"),
+        case("the same in another order", [["a", "1"], ["b", "2"]], [["b", "2"], ["a", "1"]]),
+        case("a document has changed", [["a", "1"]], [["a", "2"]]),
+        case("two have swapped contents", [["a", "1"], ["b", "2"]], [["a", "2"], ["b", "1"]]),
+        case("a letter moved over the border", [["ab", "c"]], [["a", "bc"]]),
+        case("an id that imitates a border", [["a", "1"], ["b", "2"]], [["a:1\nb", "2"]]),
+        case("the same content under another id", [["a", "1"]], [["b", "1"]]),
     ),
     hidden=_hidden_corpora,
     strategy=_any_corpora,
@@ -161,7 +160,6 @@ EXERCISE = Exercise(
         "`json.dumps` quotes every part, so no id can look like the end of one.",
         "`hashlib.sha256(text.encode()).hexdigest()` of `json.dumps(sorted(documents))` will do.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.documents",),
     place=3,
     points=4,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 
 
 def governing_version(versions: list[dict[str, str | None]], day: str) -> str | None:
@@ -102,14 +102,8 @@ def _version(
 
 
 _OLD = _version("1", "2025-01-01", "2026-06-30")
-
-
 _NEW = _version("2", "2026-07-01")
-
-
 _DAYS = ("2026-01-01", "2026-03-01", "2026-06-30", "2026-10-23")
-
-
 _NUMBERS = ("1", "2", "10", "1.9", "1.10", "2.1")
 
 
@@ -153,22 +147,23 @@ def _any_versions() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=governing_version,
     reference=governing_version,
     cases=(
-        Case(([_OLD, _NEW], "2026-06-30"), "the last day of the old one"),
-        Case(([_OLD, _NEW], "2026-07-01"), "the first day of the new one"),
-        Case(
-            ([_version("1", "2026-01-01"), _version("2", "2026-07-01")], "2026-10-23"),
+        case("the last day of the old one", [_OLD, _NEW], "2026-06-30"),
+        case("the first day of the new one", [_OLD, _NEW], "2026-07-01"),
+        case(
             "two are in force; one of them began later",
+            [_version("1", "2026-01-01"), _version("2", "2026-07-01")],
+            "2026-10-23",
         ),
-        Case(
-            ([_version("1.10", "2026-01-01"), _version("1.9", "2026-01-01")], "2026-10-23"),
+        case(
             "the same first day",
+            [_version("1.10", "2026-01-01"), _version("1.9", "2026-01-01")],
+            "2026-10-23",
         ),
-        Case(([_OLD, _version("2", "2026-02-01", None, "draft")], "2026-03-01"), "a draft"),
-        Case(([_version("1", "2027-01-01")], "2026-10-23"), "nothing is in force yet"),
+        case("a draft", [_OLD, _version("2", "2026-02-01", None, "draft")], "2026-03-01"),
+        case("nothing is in force yet", [_version("1", "2027-01-01")], "2026-10-23"),
     ),
     hidden=_hidden_versions,
     strategy=_any_versions,
@@ -178,7 +173,6 @@ EXERCISE = Exercise(
         "`max` with a key that is a pair: the first day, then the version as a list of numbers.",
         '`[int(n) for n in version.split(".")]` makes 1.10 larger than 1.9.',
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.documents",),
     place=4,
     points=6,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.text import normalise
 
 
@@ -94,14 +94,13 @@ def _any_text() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=normalise_text,
     reference=normalise,
     cases=(
-        Case((f"{BOM}Title\r\nText\r\n",), "a file saved by an editor on Windows"),
-        Case(("one\rtwo\r\n\r\nthree",), "lone CRs, and a blank line that must stay one"),
-        Case(("Cafe\u0301",), "é in two code points"),
-        Case(("  5\u00a0m\u00b2\t\n\n",), "white space and signs that must stay as they are"),
+        case("a file saved by an editor on Windows", f"{BOM}Title\r\nText\r\n"),
+        case("lone CRs, and a blank line that must stay one", "one\rtwo\r\n\r\nthree"),
+        case("é in two code points", "Cafe\u0301"),
+        case("white space and signs that must stay as they are", "  5\u00a0m\u00b2\t\n\n"),
     ),
     hidden=_hidden_texts,
     strategy=_any_text,
@@ -111,12 +110,10 @@ EXERCISE = Exercise(
         "`str.removeprefix` takes away one mark at the start and nothing anywhere else.",
         "`unicodedata.normalize('NFC', text)` composes; NFKC would change more than you may.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.text",
         "labkit.documents",
     ),
-    place=1,
     points=4,
     minutes=10,
     core=True,

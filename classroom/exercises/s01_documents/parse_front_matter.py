@@ -25,10 +25,9 @@ from typing import Any, TypeAlias
 import yaml
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Function, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Function, Strategy, case
 
 Parsed: TypeAlias = dict[str, Any]  # fields, body_start
-
 _FIELDS = {
     "id": "leave",
     "title": "Annual leave",
@@ -161,7 +160,7 @@ def days_reversed(text: str) -> Parsed:
     """A document that ends before it begins is accepted: compare the two days."""
     fields, body_start = _split(text)
     until = fields.get("valid_until")
-    unchecked = {"valid_until": until.isoformat()} if until else {}
+    unchecked = {"valid_until": until and until.isoformat()}
     return _checked({**fields, "valid_until": fields.get("valid_from")}, body_start, unchecked)
 
 
@@ -240,8 +239,6 @@ _CHANGES: tuple[Mapping[str, str | None], ...] = (
     {"valid_until": "2026-01-01"},
     {"product": "100"},
 )
-
-
 _BODIES = ("", "Text.\n", "Text.\n---\nMore.\n", "\n# Heading\n")
 
 
@@ -271,18 +268,17 @@ def _any_file() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=parse_front_matter,
     reference=parse_front_matter,
     cases=(
-        Case((_file({}, "Text.\n"),), "the required fields, as they should be"),
-        Case((_file(_OPTIONAL, "One.\n---\nTwo.\n"),), "a rule in the body closes nothing"),
-        Case(("# Title\n\nText.\n",), "no front matter at all"),
-        Case((_file({"scope": None}, "Text.\n"),), "a required field is missing"),
-        Case((_file({"valid_untl": "2026-12-31"}, ""),), "a misspelt field"),
-        Case((_file({"language": "no"}, ""),), "YAML reads a bare no as false"),
-        Case((_file({"version": "1.10"}, ""),), "YAML reads this as a number"),
-        Case(("---\nid: leave\n",), "the block is never closed"),
+        case("the required fields, as they should be", _file({}, "Text.\n")),
+        case("a rule in the body closes nothing", _file(_OPTIONAL, "One.\n---\nTwo.\n")),
+        case("no front matter at all", "# Title\n\nText.\n"),
+        case("a required field is missing", _file({"scope": None}, "Text.\n")),
+        case("a misspelt field", _file({"valid_untl": "2026-12-31"}, "")),
+        case("YAML reads a bare no as false", _file({"language": "no"}, "")),
+        case("YAML reads this as a number", _file({"version": "1.10"}, "")),
+        case("the block is never closed", "---\nid: leave\n"),
     ),
     hidden=_hidden_files,
     strategy=_any_file,
@@ -293,7 +289,6 @@ EXERCISE = Exercise(
         "Compare the names first: what is required and absent, what is there and unknown.",
         "A `datetime` is a `date` and `True` is an `int`: check with `type(value) is …`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.documents",),
     place=2,
     points=8,

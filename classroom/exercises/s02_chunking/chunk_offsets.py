@@ -6,7 +6,7 @@ the window, also where a passage repeats.
 
 from __future__ import annotations
 
-from classroom.exercise import Case, Exercise, mistakes_of
+from classroom.exercise import Exercise, case
 from classroom.exercises.s02_chunking.chunk_text import chunk_text
 from classroom.exercises.s02_chunking.common import any_window, hidden_texts
 from labkit.chunking import windows
@@ -50,13 +50,12 @@ def end_inclusive(text: str, size: int, overlap: int) -> list[Span]:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=chunk_offsets,
     reference=_by_labkit,
     cases=(
-        Case(("abcdefghij", 4, 1), "three windows"),
-        Case(("abababab", 4, 2), "a passage that repeats"),
-        Case(("", 4, 1), "nothing to cut"),
+        case("three windows", "abcdefghij", 4, 1),
+        case("a passage that repeats", "abababab", 4, 2),
+        case("nothing to cut", "", 4, 1),
     ),
     hidden=hidden_texts,
     strategy=any_window,
@@ -65,7 +64,6 @@ EXERCISE = Exercise(
         "The end is `start + size`, but never more than `len(text)`.",
         "Your loop of `chunk_text` already has both numbers: append `(start, end)`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.chunking",),
     place=2,
     points=4,

@@ -7,7 +7,7 @@ has no pieces. Raise `ValueError` unless `size > 0` and `0 <= overlap < size`.
 
 from __future__ import annotations
 
-from classroom.exercise import Case, Exercise, mistakes_of
+from classroom.exercise import Exercise, case
 from classroom.exercises.s02_chunking.common import any_window, hidden_texts
 from labkit.chunking import windows
 
@@ -79,15 +79,14 @@ def _refuse(size: int, overlap: int) -> None:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=chunk_text,
     reference=_by_labkit,
     cases=(
-        Case(("abcdefghij", 4, 1), "three windows, the last one full"),
-        Case(("abcdefgh", 4, 1), "a short last window"),
-        Case(("abc", 4, 1), "a text shorter than a window"),
-        Case(("", 4, 1), "nothing to cut"),
-        Case(("abcdefgh", 4, 4), "an overlap that leaves no step"),
+        case("three windows, the last one full", "abcdefghij", 4, 1),
+        case("a short last window", "abcdefgh", 4, 1),
+        case("a text shorter than a window", "abc", 4, 1),
+        case("nothing to cut", "", 4, 1),
+        case("an overlap that leaves no step", "abcdefgh", 4, 4),
     ),
     hidden=hidden_texts,
     strategy=any_window,
@@ -97,9 +96,8 @@ EXERCISE = Exercise(
         "When a window reaches the end of the text, you are done: stop before taking a step.",
         "Refuse bad sizes first: with overlap equal to size, the step is 0 and you never arrive.",
     ),
-    mistakes=mistakes_of(__name__, hangs="never_ending"),
+    hangs="never_ending",
     off_limits=("labkit.chunking",),
-    place=1,
     points=6,
     minutes=20,
     core=True,

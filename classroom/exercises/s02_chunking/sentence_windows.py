@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.text import sentences
 
 
@@ -94,14 +94,13 @@ def _any_sentences() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=sentence_windows,
     reference=sentence_windows,
     cases=(
-        Case(("One. Two. Three.", [4, 9, 16], 10), "two sentences fit into the first piece"),
-        Case(("One. Two. Three.", [4, 9, 16], 9), "two sentences fill the first piece exactly"),
-        Case(("Onetwothree. Four.", [12, 18], 8), "a sentence longer than the window"),
-        Case(("", [], 5), "nothing to cut"),
+        case("two sentences fit into the first piece", "One. Two. Three.", [4, 9, 16], 10),
+        case("two sentences fill the first piece exactly", "One. Two. Three.", [4, 9, 16], 9),
+        case("a sentence longer than the window", "Onetwothree. Four.", [12, 18], 8),
+        case("nothing to cut", "", [], 5),
     ),
     hidden=_hidden_sentences,
     strategy=_any_sentences,
@@ -110,7 +109,6 @@ EXERCISE = Exercise(
         "Candidates are the ends after `start` and at most at `start + size`.",
         "Take the largest candidate; without one, cut at `start + size`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.chunking",),
     place=3,
     points=6,

@@ -11,11 +11,7 @@ from classroom.exercise import Arguments, Strategy
 from labkit import similarity
 
 Vector = list[float]
-
-
 Scored = list[tuple[str, float]]
-
-
 OFF_LIMITS = ("labkit.similarity", "labkit.scan", "classroom.exercises")
 
 
@@ -30,8 +26,6 @@ def with_cosines(query: Vector, vectors: list[Vector], ids: list[str]) -> Scored
 # Along an axis and of whole length: their cosines are the same whichever way one computes them, so
 # that a tie is a tie in every right solution.
 QUERIES = ([1.0, 0.0], [0.0, 2.0], [-3.0, 0.0], [0.0, -1.0])
-
-
 VECTORS = (
     [1.0, 0.0],
     [3.0, 4.0],

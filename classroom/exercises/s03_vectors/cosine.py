@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s03_vectors.common import Vector, dot
 from labkit import similarity
 
@@ -123,16 +123,15 @@ def _any_pair() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=cosine,
     reference=similarity.cosine,
     cases=(
-        Case(([1.0, 0.0], [1.0, 1.0]), "half a right angle"),
-        Case(([3.0, 4.0], [6.0, 8.0]), "the same direction, another length"),
-        Case(([2.0, 0.0], [0.0, 5.0]), "a right angle"),
-        Case(([1.0, 2.0], [-2.0, -4.0]), "opposite directions"),
-        Case(([0.0, 0.0], [1.0, 1.0]), "a vector that points nowhere"),
-        Case(([1.0, 1.0], [1.0, 1.0, 1.0]), "different lengths"),
+        case("half a right angle", [1.0, 0.0], [1.0, 1.0]),
+        case("the same direction, another length", [3.0, 4.0], [6.0, 8.0]),
+        case("a right angle", [2.0, 0.0], [0.0, 5.0]),
+        case("opposite directions", [1.0, 2.0], [-2.0, -4.0]),
+        case("a vector that points nowhere", [0.0, 0.0], [1.0, 1.0]),
+        case("different lengths", [1.0, 1.0], [1.0, 1.0, 1.0]),
     ),
     hidden=_hidden_pairs,
     strategy=_any_pair,
@@ -143,12 +142,10 @@ EXERCISE = Exercise(
         "Before you divide, raise ValueError: lengths that differ, a norm of 0, a number for which "
         "`math.isfinite` is false.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.similarity",
         "labkit.scan",
     ),
-    place=1,
     points=6,
     minutes=20,
     core=True,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from classroom.exercise import Case, Exercise, mistakes_of
+from classroom.exercise import Exercise, case
 from classroom.exercises.s03_vectors.common import (
     Scored,
     Vector,
@@ -93,20 +93,25 @@ def _by_distance(scored: Scored, query: Vector, vectors: list[Vector], k: int) -
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=nearest_by_distance,
     reference=nearest_by_distance,
     cases=(
-        Case(
-            ([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]], ["a", "b", "c"], 3),
+        case(
             "a right angle, the query itself, and its opposite",
+            [1.0, 0.0],
+            [[0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]],
+            ["a", "b", "c"],
+            3,
         ),
-        Case(
-            ([2.0, 0.0], [[3.0, 4.0], [4.0, 3.0], [0.0, 2.0]], ["a", "b", "c"], 2),
+        case(
             "no vector has length 1 yet",
+            [2.0, 0.0],
+            [[3.0, 4.0], [4.0, 3.0], [0.0, 2.0]],
+            ["a", "b", "c"],
+            2,
         ),
-        Case(([1.0, 0.0], [[6.0, 8.0], [3.0, 4.0]], ["b", "a"], 2), "two equal distances"),
-        Case(([1.0, 0.0], [[0.0, 0.0]], ["a"], 1), "a vector that points nowhere"),
+        case("two equal distances", [1.0, 0.0], [[6.0, 8.0], [3.0, 4.0]], ["b", "a"], 2),
+        case("a vector that points nowhere", [1.0, 0.0], [[0.0, 0.0]], ["a"], 1),
     ),
     hidden=hidden_searches,
     strategy=any_search,
@@ -117,7 +122,6 @@ EXERCISE = Exercise(
         "To see the relation, square a distance and compare it with 2 - 2 × cosine: it is the "
         "same, so the nearest by distance are the nearest by cosine.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.similarity",
         "labkit.scan",

@@ -9,7 +9,7 @@ defined (other lengths, a zero vector). You may use the `cosine` that you have w
 
 from __future__ import annotations
 
-from classroom.exercise import Case, Exercise, mistakes_of
+from classroom.exercise import Exercise, case
 from classroom.exercises.s03_vectors.common import (
     Scored,
     Vector,
@@ -94,24 +94,32 @@ def one_too_many(query: Vector, vectors: list[Vector], ids: list[str], k: int) -
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=top_k,
     reference=similarity.top_k,
     cases=(
-        Case(
-            ([1.0, 0.0], [[0.0, 1.0], [3.0, 4.0], [2.0, 0.0]], ["a", "b", "c"], 2),
+        case(
             "the two nearest of three",
+            [1.0, 0.0],
+            [[0.0, 1.0], [3.0, 4.0], [2.0, 0.0]],
+            ["a", "b", "c"],
+            2,
         ),
-        Case(
-            ([2.0, 0.0], [[3.0, 4.0], [6.0, 8.0]], ["b", "a"], 2),
+        case(
             "the same direction twice: the id decides",
+            [2.0, 0.0],
+            [[3.0, 4.0], [6.0, 8.0]],
+            ["b", "a"],
+            2,
         ),
-        Case(
-            ([0.0, 1.0], [[1.0, 0.0], [0.0, -1.0]], ["a", "b"], 5),
+        case(
             "a right angle and the opposite; k is more than there are",
+            [0.0, 1.0],
+            [[1.0, 0.0], [0.0, -1.0]],
+            ["a", "b"],
+            5,
         ),
-        Case(([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], ["a", "b"], -1), "a negative k"),
-        Case(([1.0, 0.0], [[1.0, 0.0]], ["a", "b"], 1), "an id without a vector"),
+        case("a negative k", [1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], ["a", "b"], -1),
+        case("an id without a vector", [1.0, 0.0], [[1.0, 0.0]], ["a", "b"], 1),
     ),
     hidden=hidden_searches,
     strategy=any_search,
@@ -121,7 +129,6 @@ EXERCISE = Exercise(
         "Sort by a pair of keys: `key=lambda pair: (-pair[1], pair[0])`.",
         "Cut with `[:max(0, k)]`, and let `zip(..., strict=True)` refuse lists that do not fit.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.similarity.top_k",
         "labkit.scan",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.store import rows
 
 
@@ -84,14 +84,13 @@ def _any_blob() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=decode_vector,
     reference=_by_labkit,
     cases=(
-        Case((b"\x00\x00\x80\x3f", 1), "the four bytes of 1.0"),
-        Case((struct.pack("<3f", 0.1, -2.5, 300.0), 3), "three numbers"),
-        Case((b"\x00\x00\x80\x3f\x00\x00", 1), "two bytes left over"),
-        Case((b"\x00\x00\x80\x3f", 2), "a number is missing"),
+        case("the four bytes of 1.0", b"\x00\x00\x80\x3f", 1),
+        case("three numbers", struct.pack("<3f", 0.1, -2.5, 300.0), 3),
+        case("two bytes left over", b"\x00\x00\x80\x3f\x00\x00", 1),
+        case("a number is missing", b"\x00\x00\x80\x3f", 2),
     ),
     hidden=_hidden_blobs,
     strategy=_any_blob,
@@ -100,7 +99,6 @@ EXERCISE = Exercise(
         "`struct.unpack` takes the same format as `struct.pack` and gives a tuple.",
         '`list(struct.unpack(f"<{dimension}f", blob))` after a check of `len(blob)`.',
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.store",),
     place=2,
     points=4,

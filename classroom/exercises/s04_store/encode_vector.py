@@ -17,7 +17,7 @@ from random import Random
 import numpy as np
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.scan import check_vectors
 from labkit.store import rows
 from labkit.types import EmbeddingError
@@ -111,15 +111,14 @@ def _any_vector() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=encode_vector,
     reference=_by_labkit,
     cases=(
-        Case(([1.0],), "one number, four bytes"),
-        Case(([0.1, -2.5, 300.0],), "0.1 is rounded to the nearest float32"),
-        Case(([1.0, float("nan")],), "not a number"),
-        Case(([0.0, 0.0],), "no direction"),
-        Case(([1e39],), "too large for four bytes"),
+        case("one number, four bytes", [1.0]),
+        case("0.1 is rounded to the nearest float32", [0.1, -2.5, 300.0]),
+        case("not a number", [1.0, float("nan")]),
+        case("no direction", [0.0, 0.0]),
+        case("too large for four bytes", [1e39]),
     ),
     hidden=_hidden_vectors,
     strategy=_any_vector,
@@ -130,12 +129,10 @@ EXERCISE = Exercise(
         "Refuse first: `math.isfinite` for every number, `any(values)` for the whole vector. For "
         "a number that is too large, `struct.pack` raises OverflowError; turn it into ValueError.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.store",
         "labkit.scan",
     ),
-    place=1,
     points=5,
     minutes=15,
     core=True,

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.store import manifest
 from labkit.types import EmbedderIdentity, Manifest
 
@@ -43,11 +43,7 @@ def _by_labkit(index: Values, now: Values) -> Differences:
 
 
 Values = dict[str, Any]
-
-
 Differences = dict[str, tuple[Any, Any]]
-
-
 _NEUTRAL = Manifest(EmbedderIdentity("", "", "", "", 1), "", "", "", "")
 
 
@@ -158,15 +154,14 @@ def _any_manifests() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=manifest_differences,
     reference=_by_labkit,
     cases=(
-        Case(_two_manifests([(0, True), (7, False)]), "another chunker"),
-        Case(_two_manifests([(1, True), (3, False)]), "another model of equal dimension"),
-        Case(_two_manifests([(4, True), (1, False)]), "a prefix that is gone"),
-        Case(_two_manifests([(0, True), (2, True), (7, True)]), "three differences at once"),
-        Case(_two_manifests([(0, False), (1, False)]), "nothing differs"),
+        case("another chunker", *_two_manifests([(0, True), (7, False)])),
+        case("another model of equal dimension", *_two_manifests([(1, True), (3, False)])),
+        case("a prefix that is gone", *_two_manifests([(4, True), (1, False)])),
+        case("three differences at once", *_two_manifests([(0, True), (2, True), (7, True)])),
+        case("nothing differs", *_two_manifests([(0, False), (1, False)])),
     ),
     hidden=_hidden_manifests,
     strategy=_any_manifests,
@@ -176,7 +171,6 @@ EXERCISE = Exercise(
         "Then go over the names and keep those whose values are not equal.",
         "`{name: (left[name], right[name]) for name in left if left[name] != right[name]}`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.store",),
     place=3,
     points=5,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.inside.scenarios import opened
 
 
@@ -103,8 +103,6 @@ _STEPS = (
     "CREATE INDEX by_text ON passage (text)",
     "CREATE TABLE question (text TEXT)",
 )
-
-
 _BROKEN = "CREATE TABLE passage (a)"  # it is there already
 
 
@@ -138,15 +136,14 @@ def _any_opening() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=open_index,
     reference=open_index,
     cases=(
-        Case(_opening(0, 2, False), "a new file"),
-        Case(_opening(1, 3, False), "an older file: two steps are missing"),
-        Case(_opening(2, 2, False), "a file that is up to date"),
-        Case(_opening(3, 2, False), "a file that a newer program made"),
-        Case(_opening(1, 2, True), "a step that fails after one that works"),
+        case("a new file", *_opening(0, 2, False)),
+        case("an older file: two steps are missing", *_opening(1, 3, False)),
+        case("a file that is up to date", *_opening(2, 2, False)),
+        case("a file that a newer program made", *_opening(3, 2, False)),
+        case("a step that fails after one that works", *_opening(1, 2, True)),
     ),
     hidden=_hidden_openings,
     strategy=_any_opening,
@@ -158,7 +155,6 @@ EXERCISE = Exercise(
         "Python begins a transaction by itself for INSERT, UPDATE and DELETE, but for no CREATE: "
         'inside `with connection:`, start with `connection.execute("BEGIN")`.',
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.store",),
     place=5,
     points=6,

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.inside.scenarios import rebuilt
 
 
@@ -34,8 +34,6 @@ def replace_index(
 
 
 Embed = Callable[[str], bytes]
-
-
 _INSERT = "INSERT INTO passage VALUES (?, ?, ?)"
 
 
@@ -147,8 +145,6 @@ def _trouble(fault: list[Any] | None) -> str:
 
 
 _TEXTS = {"a": "new text of a", "b": "text of b", "c": "text of c"}
-
-
 _FAULTS = (
     ("write", "OSError"),
     ("write", "KeyboardInterrupt"),
@@ -185,15 +181,14 @@ def _any_rebuild() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=replace_index,
     reference=replace_index,
     cases=(
-        Case((_TEXTS, None), "nothing goes wrong"),
-        Case((_TEXTS, ["embed", 1, "ConnectionError"]), "the embedder fails at the second text"),
-        Case((_TEXTS, ["write", 1, "OSError"]), "an error half-way through the rows"),
-        Case((_TEXTS, ["write", 2, "KeyboardInterrupt"]), "a Ctrl-C at the last row"),
-        Case((_TEXTS, ["embed", 2, "KeyboardInterrupt"]), "a Ctrl-C while the embedder works"),
+        case("nothing goes wrong", _TEXTS, None),
+        case("the embedder fails at the second text", _TEXTS, ["embed", 1, "ConnectionError"]),
+        case("an error half-way through the rows", _TEXTS, ["write", 1, "OSError"]),
+        case("a Ctrl-C at the last row", _TEXTS, ["write", 2, "KeyboardInterrupt"]),
+        case("a Ctrl-C while the embedder works", _TEXTS, ["embed", 2, "KeyboardInterrupt"]),
     ),
     hidden=_hidden_rebuilds,
     strategy=_any_rebuild,
@@ -204,7 +199,6 @@ EXERCISE = Exercise(
         "Deleting and inserting belong into one transaction: all of it is done, or nothing.",
         "`with connection:` commits at its end and rolls back on every exception, a Ctrl-C too.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=(
         "labkit.store",
         "labkit.indexing",

@@ -15,7 +15,7 @@ from math import log
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit import ranking
 
 
@@ -165,17 +165,14 @@ def _any_passages() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=bm25_scores,
     reference=ranking.bm25_scores,
     cases=(
-        Case((["csv"], [["csv", "export"], ["pdf"]]), "one passage holds the term"),
-        Case(
-            (["csv"], [["csv"], ["csv", "csv"], ["csv", "pdf", "pdf"]]), "a word in every passage"
-        ),
-        Case((["csv", "csv", "pdf"], [["csv"], ["pdf", "pdf"], []]), "the question repeats itself"),
-        Case((["art"], [["art"], ["start", "part"]]), "whole terms only"),
-        Case((["csv"], []), "no passages"),
+        case("one passage holds the term", ["csv"], [["csv", "export"], ["pdf"]]),
+        case("a word in every passage", ["csv"], [["csv"], ["csv", "csv"], ["csv", "pdf", "pdf"]]),
+        case("the question repeats itself", ["csv", "csv", "pdf"], [["csv"], ["pdf", "pdf"], []]),
+        case("whole terms only", ["art"], [["art"], ["start", "part"]]),
+        case("no passages", ["csv"], []),
     ),
     hidden=_hidden_passages,
     strategy=_any_passages,
@@ -186,7 +183,6 @@ EXERCISE = Exercise(
         "Skip a term with `f == 0` before you compute its share: then you never divide by an "
         "average of 0. Compute the average only if there are passages.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.ranking",),
     place=2,
     points=6,

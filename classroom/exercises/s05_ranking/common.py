@@ -13,8 +13,6 @@ from labkit import ranking
 from labkit import text as analyser
 
 Scored: TypeAlias = list[list[Any]]  # [id, score] pairs
-
-
 RRF_K = 60
 
 

@@ -9,16 +9,14 @@ stay, highest score first, ties by id. You may use `reciprocal_rank_fusion`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import nextafter
 from random import Random
 from typing import Any, TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import RRF_K, Scored, by_score, fuse
-from classroom.exercises.s06_admission.common import metadata_of
-from labkit import ranking
-from labkit.types import Chunk, Hit
 
 
 def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
@@ -35,24 +33,7 @@ def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
     return [[name, score] for name, score in fused if name in stays][:k]
 
 
-def _by_labkit(hits: list[PlainHit], threshold: float, k: int) -> Scored:
-    best_first = sorted(hits, key=lambda hit: (-hit["cosine"], hit["id"]))
-    ranked = ranking.rank_strict(" ".join(_WORDS), [_hit(hit) for hit in best_first], threshold, k)
-    return [[hit.chunk.id, hit.fused] for hit in ranked if not hit.dropped]
-
-
 PlainHit: TypeAlias = dict[str, Any]  # id, cosine, shared
-
-
-_WORDS = "alpha bravo charlie delta echo foxtrot golf hotel".split()
-
-
-def _hit(plain: PlainHit) -> Hit:
-    """A hit whose text shares so many words with the question that `rank_hits` asks."""
-    source, _, part = plain["id"].rpartition("#")
-    text = " ".join(_WORDS[: plain["shared"]])
-    meta = metadata_of({"id": source})
-    return Hit(Chunk(meta, int(part), 0, len(text), text), cosine=plain["cosine"])
 
 
 def _order(hits: Iterable[PlainHit], key: str) -> list[str]:
@@ -65,78 +46,68 @@ def _ranked(hits: Sequence[PlainHit], first: int = 1) -> Scored:
     return by_score(fuse([_order(hits, "cosine"), _order(with_words, "shared")], RRF_K, first))
 
 
-def _kept(
-    hits: list[PlainHit], ranked: Scored, keeps: Callable[[PlainHit], bool], k: int
-) -> Scored:
-    """The first k of a ranking that pass."""
-    by_id = {hit["id"]: hit for hit in hits}
-    return [pair for pair in ranked if keeps(by_id[pair[0]])][:k]
-
-
-def _passing(threshold: float) -> Callable[[PlainHit], bool]:
-    return lambda hit: bool(hit["cosine"] >= threshold and hit["shared"] > 0)
+def _passing(hits: list[PlainHit], ranked: Scored, threshold: float, words: int = 1) -> Scored:
+    """Those of a ranking that are near enough and share so many words."""
+    passing = {h["id"] for h in hits if h["cosine"] >= threshold and h["shared"] >= words}
+    return [pair for pair in ranked if pair[0] in passing]
 
 
 def threshold_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """The threshold is applied before ranks are given: a rank then depends on who else passed."""
-    near = [hit for hit in hits if hit["cosine"] >= threshold]
-    return _kept(hits, _ranked(near), _passing(threshold), k)
+    return rank_hits([hit for hit in hits if hit["cosine"] >= threshold], threshold, k)
 
 
 def dropped_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """You drop hits first and rank only the rest: give all hits their ranks, then choose."""
-    return _ranked([hit for hit in hits if _passing(threshold)(hit)])[:k]
+    left = [hit for hit in hits if hit["cosine"] >= threshold and hit["shared"] > 0]
+    return rank_hits(left, threshold, k)
 
 
 def wordless_before_ranks(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """Hits without a shared word are missing in the ranks by cosine: they hold places there too."""
-    with_words = [hit for hit in hits if hit["shared"] > 0]
-    return _kept(hits, _ranked(with_words), _passing(threshold), k)
+    return rank_hits([hit for hit in hits if hit["shared"] > 0], threshold, k)
 
 
 def raw_scores_added(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """Cosine and word count are added up: they have no common unit, so add 1 / (60 + rank)."""
     scores = {hit["id"]: hit["cosine"] + hit["shared"] for hit in hits}
-    return _kept(hits, by_score(scores), _passing(threshold), k)
+    return _passing(hits, by_score(scores), threshold)[:k]
 
 
 def or_for_and(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """One of two conditions is enough for you: near in meaning *and* a shared word are asked."""
-    return _kept(
-        hits, _ranked(hits), lambda hit: hit["cosine"] >= threshold or hit["shared"] > 0, k
-    )
+    left = {hit["id"] for hit in hits if hit["cosine"] >= threshold or hit["shared"] > 0}
+    return [pair for pair in _ranked(hits) if pair[0] in left][:k]
 
 
 def words_not_asked(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """A hit that shares no word with the question is kept: a near meaning alone is not enough."""
-    return _kept(hits, _ranked(hits), lambda hit: bool(hit["cosine"] >= threshold), k)
+    return _passing(hits, _ranked(hits), threshold, words=0)[:k]
 
 
 def threshold_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """A hit below the threshold is kept: a shared word alone is not enough."""
-    return _kept(hits, _ranked(hits), lambda hit: bool(hit["shared"] > 0), k)
+    return rank_hits(hits, -1.0, k)
 
 
 def at_threshold_dropped(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """A hit exactly at the threshold is dropped: it is the lowest cosine that is kept."""
-    return _kept(
-        hits, _ranked(hits), lambda hit: hit["cosine"] > threshold and hit["shared"] > 0, k
-    )
+    return rank_hits(hits, nextafter(threshold, 1.0), k)
 
 
 def cut_before_choosing(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """The best k are taken before hits are dropped: hits that pass lose their place to others."""
-    return _kept(hits, _ranked(hits)[:k], _passing(threshold), k)
+    return _passing(hits, _ranked(hits)[:k], threshold)
 
 
 def k_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """More than k hits are kept: the generator is handed the best k only."""
-    return _kept(hits, _ranked(hits), _passing(threshold), len(hits))
+    return rank_hits(hits, threshold, len(hits))
 
 
 def hit_ranks_from_zero(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """Your ranks start at 0: the best hit of a list has rank 1."""
-    return _kept(hits, _ranked(hits, first=0), _passing(threshold), k)
+    return _passing(hits, _ranked(hits, first=0), threshold)[:k]
 
 
 def ties_as_given(hits: list[PlainHit], threshold: float, k: int) -> Scored:
@@ -144,14 +115,18 @@ def ties_as_given(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     by_meaning = sorted(hits, key=lambda hit: -hit["cosine"])
     by_words = sorted((h for h in hits if h["shared"] > 0), key=lambda hit: -hit["shared"])
     lists = [[hit["id"] for hit in by_meaning], [hit["id"] for hit in by_words]]
-    return _kept(hits, by_score(fuse(lists, RRF_K)), _passing(threshold), k)
+    return _passing(hits, by_score(fuse(lists, RRF_K)), threshold)[:k]
 
 
 def ordered_by_cosine(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """The result is in order of the cosine: the fused score decides who comes first."""
     scores = dict(_ranked(hits))
     ranked = [[name, scores[name]] for name in _order(hits, "cosine")]
-    return _kept(hits, ranked, _passing(threshold), k)
+    return _passing(hits, ranked, threshold)[:k]
+
+
+def _hits(*rows: tuple[str, float, int]) -> list[PlainHit]:
+    return [_plain(*row) for row in rows]
 
 
 def _plain(name: str, cosine: float, shared: int) -> PlainHit:
@@ -186,36 +161,26 @@ def _any_hits() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=rank_hits,
-    reference=_by_labkit,
+    reference=rank_hits,
     cases=(
-        Case(
-            ([_plain("a#0", 0.7, 1), _plain("b#0", 0.5, 3), _plain("c#0", 0.6, 0)], 0.45, 3),
+        case(
             "a near hit without a shared word goes, and keeps its place in the ranks",
+            *(_hits(("a#0", 0.7, 1), ("b#0", 0.5, 3), ("c#0", 0.6, 0)), 0.45, 3),
         ),
-        Case(
-            ([_plain("a#0", 0.2, 3), _plain("b#0", 0.6, 1), _plain("c#0", 0.5, 2)], 0.45, 3),
+        case(
             "a far hit with many words goes",
+            *(_hits(("a#0", 0.2, 3), ("b#0", 0.6, 1), ("c#0", 0.5, 2)), 0.45, 3),
         ),
-        Case(
-            ([_plain("b#0", 0.45, 1), _plain("a#0", 0.45, 1)], 0.45, 3),
+        case(
             "exactly at the threshold, and a tie",
+            *(_hits(("b#0", 0.45, 1), ("a#0", 0.45, 1)), 0.45, 3),
         ),
-        Case(
-            (
-                [
-                    _plain("a#0", 0.9, 0),
-                    _plain("b#0", 0.8, 1),
-                    _plain("c#0", 0.7, 2),
-                    _plain("d#0", 0.6, 3),
-                ],
-                0.45,
-                2,
-            ),
+        case(
             "more hits pass than are asked",
+            *(_hits(("a#0", 0.9, 0), ("b#0", 0.8, 1), ("c#0", 0.7, 2), ("d#0", 0.6, 3)), 0.45, 2),
         ),
-        Case(([], 0.45, 3), "nothing was found"),
+        case("nothing was found", [], 0.45, 3),
     ),
     hidden=_hidden_hits,
     strategy=_any_hits,
@@ -226,7 +191,6 @@ EXERCISE = Exercise(
         "Go through the fused list, keep the pairs whose hit passes both conditions, and cut the "
         "list with `[:k]` at the very end.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.ranking.policy",),
     place=4,
     points=6,

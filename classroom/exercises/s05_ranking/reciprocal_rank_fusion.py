@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import (
     RRF_K,
     Scored,
@@ -131,15 +131,14 @@ def _any_rankings() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=reciprocal_rank_fusion,
     reference=_by_labkit,
     cases=(
-        Case(([["a", "b"], ["b", "c"]], 60), "an id in both lists wins"),
-        Case(([["b", "a"], ["a", "b"]], 60), "a tie goes by id"),
-        Case(([["a", "a", "b"], ["b"]], 1), "a list that repeats an id"),
-        Case(([["a"], []], 60), "an empty list adds nothing"),
-        Case(([["b", "c"], ["c"], ["a"]], 0), "a k of 0, and three lists"),
+        case("an id in both lists wins", [["a", "b"], ["b", "c"]], 60),
+        case("a tie goes by id", [["b", "a"], ["a", "b"]], 60),
+        case("a list that repeats an id", [["a", "a", "b"], ["b"]], 1),
+        case("an empty list adds nothing", [["a"], []], 60),
+        case("a k of 0, and three lists", [["b", "c"], ["c"], ["a"]], 0),
     ),
     hidden=_hidden_rankings,
     strategy=_any_rankings,
@@ -149,7 +148,6 @@ EXERCISE = Exercise(
         "`dict.fromkeys(ids)` drops repetitions and keeps the order.",
         "Sort with the key `(-score, id)`: the minus puts the highest first and leaves ids rising.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.ranking",),
     place=3,
     points=4,

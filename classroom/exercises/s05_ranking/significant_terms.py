@@ -19,7 +19,7 @@ from random import Random
 from typing import TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import analysed
 from labkit import text as analyser
 
@@ -48,6 +48,9 @@ def _by_labkit(text: str, stop_words: list[str], stems: Stems) -> list[str]:
 
 
 Stems: TypeAlias = dict[str, str]
+Word: TypeAlias = Callable[[str, list[str], Stems], list[str]]
+Code: TypeAlias = Callable[[list[str], list[str]], list[str]]  # (parts, terms of the parts)
+_ELISION = r"\b(?:[cdjlmnst]|qu)'"
 
 
 def _without_accents(text: str) -> str:
@@ -59,114 +62,92 @@ def _folded(text: str) -> str:
     return _without_accents(text.lower().replace("œ", "oe").replace("’", "'"))
 
 
-def _not_elided(text: str) -> str:
-    return re.sub(r"\b(?:[cdjlmnst]|qu)'", " ", text)
-
-
 def _word(word: str, stop_words: list[str], stems: Stems) -> list[str]:
     return [] if word in stop_words else [stems.get(word, word)]
 
 
-def _words(words: list[str], stop_words: list[str], stems: Stems) -> list[str]:
-    return [term for word in words for term in _word(word, stop_words, stems)]
-
-
-def _code(parts: list[str], stop_words: list[str], stems: Stems) -> list[str]:
-    return ["-".join(parts), *_words(parts, stop_words, stems)]
-
-
-def _analyse(
+def _terms(
     text: str,
     stop_words: list[str],
     stems: Stems,
-    word: Callable[[str, list[str], Stems], list[str]] = _word,
-    code: Callable[[list[str], list[str], Stems], list[str]] = _code,
+    fold: Callable[[str], str] = _folded,
+    elision: str = _ELISION,
+    word: Word = _word,
+    code: Code = lambda parts, terms: ["-".join(parts), *terms],
 ) -> list[str]:
-    """The terms of a folded text, repetitions kept, by the given rules for words and codes."""
+    """The sorted terms by the given rules, repetitions kept."""
     found: list[str] = []
-    for run in re.findall(r"[^\W_]+(?:-[^\W_]+)*", text):
+    for run in re.findall(r"[^\W_]+(?:-[^\W_]+)*", re.sub(elision, " ", fold(text))):
         parts = run.split("-")
-        if len(parts) > 1 and any(character.isdigit() for character in run):
-            found += code(parts, stop_words, stems)
-        else:
-            found += [term for part in parts for term in word(part, stop_words, stems)]
-    return found
+        terms = [term for part in parts for term in word(part, stop_words, stems)]
+        is_code = len(parts) > 1 and any(character.isdigit() for character in run)
+        found += code(parts, terms) if is_code else terms
+    return sorted(found)
+
+
+def _distinct(terms: list[str]) -> list[str]:
+    return sorted(set(terms))
 
 
 def accents_kept(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """Accents stay on: `réparation` and `reparation` become two terms that never meet."""
     folded = text.lower().replace("œ", "oe").replace("’", "'")
-    return sorted(set(_analyse(_not_elided(folded), stop_words, stems)))
+    return _distinct(_terms(folded, stop_words, stems, fold=str))
 
 
 def ligature_lost(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """The ligature œ is lost: taking accents off does not split it, so replace it by `oe` first."""
     plain = _without_accents(text.lower().replace("’", "'"))
-    ascii_only = plain.encode("ascii", "ignore").decode()
-    return sorted(set(_analyse(_not_elided(ascii_only), stop_words, stems)))
+    return significant_terms(plain.encode("ascii", "ignore").decode(), stop_words, stems)
 
 
 def curly_apostrophe_missed(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """The typographic apostrophe ’ is not taken for one: `l’eau` keeps the letter of its article."""
-    folded = _not_elided(_without_accents(text.lower().replace("œ", "oe")))
-    return sorted(set(_analyse(folded, stop_words, stems)))
+    return significant_terms(text.replace("’", " "), stop_words, stems)
 
 
 def elided_letter_kept(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """The elided article becomes a term of its own: `l'eau` gives `l`, which says nothing."""
-    return sorted(set(_analyse(_folded(text), stop_words, stems)))
+    return _distinct(_terms(text, stop_words, stems, elision="'"))
 
 
 def code_only_whole(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """A code is kept only whole: a question that says `4021` does not find `E-4021`."""
-    terms = _analyse(
-        _not_elided(_folded(text)), stop_words, stems, code=lambda parts, *_: ["-".join(parts)]
-    )
-    return sorted(set(terms))
+    return _distinct(_terms(text, stop_words, stems, code=lambda parts, _: ["-".join(parts)]))
 
 
 def code_only_parts(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """A code is kept only in parts: no term says any more that `GX` and `100` belong together."""
-    terms = _analyse(_not_elided(_folded(text)), stop_words, stems, code=_words)
-    return sorted(set(terms))
+    return _distinct(_terms(text, stop_words, stems, code=lambda _, terms: terms))
 
 
 def code_parts_unfiltered(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """The parts of a code skip the stop words and stems: they are words like any others."""
-    terms = _analyse(
-        _not_elided(_folded(text)),
-        stop_words,
-        stems,
-        code=lambda parts, *_: ["-".join(parts), *parts],
-    )
-    return sorted(set(terms))
+    whole_and_parts: Code = lambda parts, _: ["-".join(parts), *parts]  # noqa: E731
+    return _distinct(_terms(text, stop_words, stems, code=whole_and_parts))
 
 
 def every_hyphen_a_code(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """Words joined by a hyphen count as a code although no digit is in them."""
-    folded = _not_elided(_folded(text))
-    whole = re.findall(r"[^\W_]+(?:-[^\W_]+)+", folded)
-    return sorted({*whole, *_analyse(folded, stop_words, stems)})
+    whole = re.findall(r"[^\W_]+(?:-[^\W_]+)+", re.sub(_ELISION, " ", _folded(text)))
+    return _distinct([*whole, *significant_terms(text, stop_words, stems)])
 
 
 def stop_words_after_stems(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """Stop words are looked up after stemming: a stem such as `dur` of `during` is not on the list."""
-
-    def word(word: str, stop_words: list[str], stems: Stems) -> list[str]:
-        return [term for term in [stems.get(word, word)] if term not in stop_words]
-
-    return sorted(set(_analyse(_not_elided(_folded(text)), stop_words, stems, word=word)))
+    stemmed: Word = lambda word, stop, stems: _word(stems.get(word, word), stop, {})  # noqa: E731
+    return _distinct(_terms(text, stop_words, stems, word=stemmed))
 
 
 def stop_words_before_folding(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """Stop words are looked up before folding: `The` or `à` is then not the word on the list."""
     kept = [word for word in re.split(r"([^\w’'-]+)", text) if word not in stop_words]
-    return sorted(set(_analyse(_not_elided(_folded("".join(kept))), [], stems)))
+    return significant_terms("".join(kept), [], stems)
 
 
 def repetitions_kept(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     """A term is listed as often as it occurs: each distinct term is asked for once."""
-    return sorted(_analyse(_not_elided(_folded(text)), stop_words, stems))
+    return _terms(text, stop_words, stems)
 
 
 _HIDDEN_WORDS = (
@@ -196,17 +177,16 @@ def _any_terms() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=significant_terms,
     reference=_by_labkit,
     cases=(
-        Case(analysed("What does the export contain?"), "stop words and stems"),
-        Case(analysed("L’œuvre d'Orléans, c'est l'été"), "accents, a ligature, elisions"),
-        Case(analysed("Error E-4021 on the GX-200"), "codes, whole and in parts"),
-        Case(analysed("Réparations : une réparation"), "two words, one stem"),
-        Case(analysed("A part-time job during A-1"), "a hyphen alone makes no code"),
-        Case(analysed("The files-2 of the file"), "parts of a code are words"),
-        Case(analysed(""), "nothing to find"),
+        case("stop words and stems", *analysed("What does the export contain?")),
+        case("accents, a ligature, elisions", *analysed("L’œuvre d'Orléans, c'est l'été")),
+        case("codes, whole and in parts", *analysed("Error E-4021 on the GX-200")),
+        case("two words, one stem", *analysed("Réparations : une réparation")),
+        case("a hyphen alone makes no code", *analysed("A part-time job during A-1")),
+        case("parts of a code are words", *analysed("The files-2 of the file")),
+        case("nothing to find", *analysed("")),
     ),
     hidden=_hidden_terms,
     strategy=_any_terms,
@@ -218,9 +198,7 @@ EXERCISE = Exercise(
         "`[^\\W_]+(?:-[^\\W_]+)*` finds words and hyphened words. Several parts "
         "and a digit make a code, kept whole; then each part goes through stop words, then stems.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.text",),
-    place=1,
     points=6,
     minutes=25,
 )

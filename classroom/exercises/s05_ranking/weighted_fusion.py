@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import Scored, by_score, clear, some_rankings
 from classroom.exercises.s05_ranking.reciprocal_rank_fusion import reciprocal_rank_fusion
 from labkit import ranking
@@ -119,15 +119,14 @@ def _any_weighted() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=weighted_fusion,
     reference=_by_labkit,
     cases=(
-        Case(([["a", "b"], ["b", "a"]], [1.0, 2.0], 60), "the second ranking counts double"),
-        Case(([["a", "b"], ["b", "a"]], [1.0, 1.0], 60), "equal weights: a tie"),
-        Case(([["a"], ["b"]], [1.0, 0.0], 60), "a weight of 0"),
-        Case(([["a"], ["b"]], [1.0], 60), "a weight is missing"),
-        Case(([["a"]], [1.0, 2.0], 60), "a weight too many"),
+        case("the second ranking counts double", [["a", "b"], ["b", "a"]], [1.0, 2.0], 60),
+        case("equal weights: a tie", [["a", "b"], ["b", "a"]], [1.0, 1.0], 60),
+        case("a weight of 0", [["a"], ["b"]], [1.0, 0.0], 60),
+        case("a weight is missing", [["a"], ["b"]], [1.0], 60),
+        case("a weight too many", [["a"]], [1.0, 2.0], 60),
     ),
     hidden=_hidden_weighted,
     strategy=_any_weighted,
@@ -137,7 +136,6 @@ EXERCISE = Exercise(
         "longer.",
         "Add `weight / (k + rank)`; a weight of 0 then needs no branch of its own.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.ranking",),
     place=5,
     points=4,

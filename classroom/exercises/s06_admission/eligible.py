@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s06_admission.common import Fields, document, metadata_of
 from labkit.answering.access_filter import is_eligible
 
@@ -175,17 +175,16 @@ def _any_document() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=eligible,
     reference=_by_labkit,
     cases=(
-        Case((document(), ["ACME/readers"], "2026-10-23"), "all conditions hold"),
-        Case((document(), ["ACME/readers"], "2026-12-31"), "the last day is in force"),
-        Case((document(), ["ACME/readers"], "2027-01-01"), "the day after is not"),
-        Case((document(valid_until=None), ["ACME/readers"], "2040-01-01"), "no end"),
-        Case((document(), [], "2026-10-23"), "no grant means nothing"),
-        Case((document(status="draft"), ["ACME/readers"], "2026-10-23"), "not approved"),
-        Case((document(), ["GLOBEX/readers"], "2026-10-23"), "another organisation"),
+        case("all conditions hold", document(), ["ACME/readers"], "2026-10-23"),
+        case("the last day is in force", document(), ["ACME/readers"], "2026-12-31"),
+        case("the day after is not", document(), ["ACME/readers"], "2027-01-01"),
+        case("no end", document(valid_until=None), ["ACME/readers"], "2040-01-01"),
+        case("no grant means nothing", document(), [], "2026-10-23"),
+        case("not approved", document(status="draft"), ["ACME/readers"], "2026-10-23"),
+        case("another organisation", document(), ["GLOBEX/readers"], "2026-10-23"),
     ),
     hidden=_hidden_documents,
     strategy=_any_document,
@@ -196,9 +195,7 @@ EXERCISE = Exercise(
         "Join five conditions with `and`; the last one is "
         '`(metadata["valid_until"] is None or day <= metadata["valid_until"])`.',
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.answering.access_filter",),
-    place=1,
     points=4,
     minutes=15,
     core=True,

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s06_admission.common import Fields, document, metadata_of
 from labkit.answering.access_filter import admit
 from labkit.types import Viewer
@@ -170,31 +170,28 @@ def _any_memberships() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=visible_documents,
     reference=_by_labkit,
     cases=(
-        Case(
-            (
-                _library("ACME", "GLOBEX")[:4],
-                [_member("ACME", "readers"), _member("GLOBEX", "support")],
-                "2026-10-23",
-            ),
+        case(
             "the union of two memberships, and no cross of them",
+            _library("ACME", "GLOBEX")[:4],
+            [_member("ACME", "readers"), _member("GLOBEX", "support")],
+            "2026-10-23",
         ),
-        Case(
-            (
-                _library("ACME", "GLOBEX")[:4],
-                [_member("ACME", "readers"), _member("ACME", "support")],
-                "2026-10-23",
-            ),
+        case(
             "one organisation in two parts",
+            _library("ACME", "GLOBEX")[:4],
+            [_member("ACME", "readers"), _member("ACME", "support")],
+            "2026-10-23",
         ),
-        Case(
-            (_library("ACME", "GLOBEX"), [_member("ACME", "readers", "support")], "2026-10-23"),
+        case(
             "a draft and a copy stay out",
+            _library("ACME", "GLOBEX"),
+            [_member("ACME", "readers", "support")],
+            "2026-10-23",
         ),
-        Case((_library("ACME", "GLOBEX")[:2], [], "2026-10-23"), "no membership"),
+        case("no membership", _library("ACME", "GLOBEX")[:2], [], "2026-10-23"),
     ),
     hidden=_hidden_memberships,
     strategy=_any_memberships,
@@ -204,7 +201,6 @@ EXERCISE = Exercise(
         "A set of `ORGANISATION/SCOPE` texts is all you need from the memberships.",
         "With `grants` in hand, the rest is `eligible(document, grants, day)` for each document.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.answering.access_filter",),
     place=2,
     points=4,

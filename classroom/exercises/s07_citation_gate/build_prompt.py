@@ -14,12 +14,12 @@ least one passage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from random import Random
 from typing import Any, TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Function, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Function, Strategy, case
 from classroom.exercises.s07_citation_gate.common import Decision, hit
 from classroom.inside.plain import to_plain
 from labkit import answering
@@ -67,8 +67,6 @@ def _by_labkit(question: str, passages: list[Passage], budget: int) -> Decision:
 
 
 _FENCE_LENGTH = 30
-
-
 Passage: TypeAlias = dict[str, str]  # id, title, text
 
 
@@ -134,16 +132,8 @@ def _verdict(fence: str, question: str, passages: Sequence[Passage]) -> str:
     return "stands in a text" if any(fence in text for text in texts) else "safe"
 
 
-def _free_fence(texts: Sequence[str]) -> str:
-    """The first numbered fence that none of the texts contains."""
-    number = 0
-    while any(f"{number:=>{_FENCE_LENGTH}}" in text for text in texts):
-        number += 1
-    return f"{number:=>{_FENCE_LENGTH}}"
-
-
 def _safe_fence(question: str, passages: Sequence[Passage]) -> str:
-    return _free_fence([question, *(text for passage in passages for text in passage.values())])
+    return str(build_prompt(question, [*passages], 10**6)["fence"])
 
 
 def _assemble(
@@ -186,77 +176,59 @@ def passages_cleaned(question: str, passages: list[Passage], budget: int) -> Dec
 
 def passage_cut(question: str, passages: list[Passage], budget: int) -> Decision:
     """A passage is cut to fill the room: it goes in whole or not at all."""
-    fence = _safe_fence(question, passages)
-    room = budget - len(HEADER.format(question=question, fence=fence))
+    room = budget - _room(question, [])
     cut = []
     for passage in passages:
-        frame = len(PASSAGE.format(fence=fence, **{**passage, "text": ""}))
+        frame = _room(question, [{**passage, "text": ""}]) - _room(question, [])
         cut.append({**passage, "text": passage["text"][: max(0, room - frame)]})
         room -= frame + len(passage["text"])
-
-    def fits(prompt: str, block: str, passage: Passage) -> bool:
-        return bool(passage["text"]) and len(prompt + block) <= budget
-
-    return _assemble(question, cut, fence, fits)
+    fence = _safe_fence(question, passages)
+    return _assemble(
+        question, cut, fence, lambda p, block, x: bool(x["text"]) and len(p + block) <= budget
+    )
 
 
 def later_ones_squeezed_in(question: str, passages: list[Passage], budget: int) -> Decision:
     """A later, shorter passage goes in after a better one did not: stop at the first that fails."""
-    fence = _safe_fence(question, passages)
-    room = budget - len(HEADER.format(question=question, fence=fence))
-    fitting = []
+    fitting: list[Passage] = []
     for passage in passages:
-        size = len(PASSAGE.format(fence=fence, **passage))
-        if size <= room:
-            room -= size
+        if _room(question, [*fitting, passage]) <= budget:
             fitting.append(passage)
-    return _assemble(question, fitting, fence, lambda *_: True)
+    return _assemble(question, fitting, _safe_fence(question, passages), lambda *_: True)
 
 
 def only_texts_counted(question: str, passages: list[Passage], budget: int) -> Decision:
     """Only the passages' texts are counted: question, fences, ids and titles take room as well."""
-    fence = _safe_fence(question, passages)
-    room = [budget]
-
-    def fits(prompt: str, block: str, passage: Passage) -> bool:
-        room[0] -= len(passage["text"])
-        return room[0] >= 0
-
-    return _assemble(question, passages, fence, fits)
+    lengths = accumulate(len(passage["text"]) for passage in passages)
+    fitting = [p for p, length in zip(passages, lengths, strict=True) if length <= budget]
+    return _assemble(question, fitting, _safe_fence(question, passages), lambda *_: True)
 
 
 def header_not_counted(question: str, passages: list[Passage], budget: int) -> Decision:
     """What stands before the first passage is not counted: the whole prompt must fit."""
-    fence = _safe_fence(question, passages)
-    header = len(HEADER.format(question=question, fence=fence))
-    return _assemble(
-        question, passages, fence, lambda p, block, _: len(p + block) - header <= budget
-    )
+    return build_prompt(question, passages, budget + _room(question, []))
 
 
 def exact_fit_left_out(question: str, passages: list[Passage], budget: int) -> Decision:
     """A passage that fills the budget exactly is left out: up to `budget` characters are allowed."""
-    fence = _safe_fence(question, passages)
-    return _assemble(question, passages, fence, lambda p, block, _: len(p + block) < budget)
+    return build_prompt(question, passages, budget - 1)
 
 
 def empty_prompt_sent(question: str, passages: list[Passage], budget: int) -> Decision:
     """A prompt without any passage is returned: refuse when not even the first one fits."""
-    built = build_prompt(question, passages, budget)
-    if "refused" not in built:
-        return built
     fence = _safe_fence(question, passages)
-    prompt = HEADER.format(question=question, fence=fence)
-    return {"fence": fence, "included": [], "prompt": prompt}
+    empty = {
+        "fence": fence,
+        "included": [],
+        "prompt": HEADER.format(question=question, fence=fence),
+    }
+    built = build_prompt(question, passages, budget)
+    return empty if "refused" in built else built
 
 
 def first_passage_always(question: str, passages: list[Passage], budget: int) -> Decision:
     """The first passage goes in although it does not fit: the model would read a cut prompt."""
-    fence = _safe_fence(question, passages)
-    first = passages[0]["id"]
-    return _assemble(
-        question, passages, fence, lambda p, block, x: x["id"] == first or len(p + block) <= budget
-    )
+    return build_prompt(question, passages, max(budget, _room(question, passages[:1])))
 
 
 def _room(question: str, passages: Sequence[Passage]) -> int:
@@ -271,8 +243,6 @@ def _passage(name: str, text: str, title: str = "Guide") -> Passage:
 
 
 _ASKED = "How long is the warranty?"
-
-
 _GUIDES = [
     _passage("warranty#0", "The warranty lasts 24 months."),
     _passage("warranty#1", "It does not cover batteries, which have a warranty of their own."),
@@ -319,15 +289,14 @@ def _drawn_prompt(drawn: tuple[int, tuple[str, str, str], int, int]) -> Argument
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=build_prompt,
     reference=_by_labkit,
     cases=(
-        Case((_ASKED, _GUIDES, _room(_ASKED, _GUIDES)), "all passages fit exactly"),
-        Case((_ASKED, _GUIDES, _room(_ASKED, _GUIDES) - 1), "one character too few for the last"),
-        Case((_ASKED, _GUIDES, _room(_ASKED, _GUIDES[:1]) + 160), "a long one before a short one"),
-        Case((_ASKED, _GUIDES[:1], _room(_ASKED, _GUIDES[:1]) - 1), "not even the first fits"),
-        Case((_ASKED, _GUIDES[:2], 100), "the budget does not hold the header"),
+        case("all passages fit exactly", _ASKED, _GUIDES, _room(_ASKED, _GUIDES)),
+        case("one character too few for the last", _ASKED, _GUIDES, _room(_ASKED, _GUIDES) - 1),
+        case("a long one before a short one", _ASKED, _GUIDES, _room(_ASKED, _GUIDES[:1]) + 160),
+        case("not even the first fits", _ASKED, _GUIDES[:1], _room(_ASKED, _GUIDES[:1]) - 1),
+        case("the budget does not hold the header", _ASKED, _GUIDES[:2], 100),
     ),
     hidden=_hidden_prompts,
     strategy=_any_prompt,
@@ -340,9 +309,7 @@ EXERCISE = Exercise(
         "Add one block after the other while `len(prompt) + len(block) <= budget`, and `break` at "
         "the first that does not fit. Then look whether anything went in.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.answering",),
-    place=1,
     points=6,
     minutes=25,
     harness=_under_attack,

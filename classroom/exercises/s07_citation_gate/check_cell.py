@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s07_citation_gate.check_evidence import check_evidence
 from classroom.exercises.s07_citation_gate.common import (
     Decision,
@@ -138,14 +138,8 @@ _TABLE = """\
 | GX-100  | 24 months | free    |
 | GX-200  | 36 months | free    |
 | GX-300  | 12 months |         |"""
-
-
 _FEES = "| Fee |\n|---|\n| 5 EUR |\n\nA second parcel costs 7 EUR."
-
-
 _TABLES = {"products#0": _TABLE, "fees#0": _FEES}
-
-
 _HIDDEN_TABLES = {
     "plans#0": (
         "Plans and their limits:\n\n|Plan|Members|Storage|Help|\n|---|---|---|---|\n"
@@ -203,17 +197,16 @@ def _any_cell() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=check_cell,
     reference=check_cell,
     cases=(
-        Case((cite("products#0", "24 months"), _TABLES), "one row holds the cell"),
-        Case((cite("products#0", "free"), _TABLES), "two rows hold it"),
-        Case((cite("products#0", "2"), _TABLES), "a part of a cell"),
-        Case((cite("fees#0", "5 EUR"), _TABLES), "a row that is too short itself"),
-        Case((cite("fees#0", "24 months"), _TABLES), "a cell of another table"),
-        Case((cite("fees#0", "A second parcel costs 7 EUR."), _TABLES), "long enough alone"),
-        Case((cite("products#0", ""), _TABLES), "nothing quoted"),
+        case("one row holds the cell", cite("products#0", "24 months"), _TABLES),
+        case("two rows hold it", cite("products#0", "free"), _TABLES),
+        case("a part of a cell", cite("products#0", "2"), _TABLES),
+        case("a row that is too short itself", cite("fees#0", "5 EUR"), _TABLES),
+        case("a cell of another table", cite("fees#0", "24 months"), _TABLES),
+        case("long enough alone", cite("fees#0", "A second parcel costs 7 EUR."), _TABLES),
+        case("nothing quoted", cite("products#0", ""), _TABLES),
     ),
     hidden=_hidden_cells,
     strategy=_any_cell,
@@ -224,7 +217,6 @@ EXERCISE = Exercise(
         "Only when that list has exactly one row, let the row take the place of the quote.",
         "After that, the gate is the same as before: hand the citation to your `check_evidence`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.answering.gate",),
     place=3,
     points=6,

@@ -14,16 +14,15 @@ Otherwise return `{"accepted": evidence}`. One bad citation refuses the whole pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from random import Random
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s07_citation_gate.common import (
     Decision,
     Passages,
-    PlainCitation,
     PlainProposal,
     cite,
     hit,
@@ -31,6 +30,8 @@ from classroom.exercises.s07_citation_gate.common import (
 )
 from labkit.answering import gate
 from labkit.types import MAX_EVIDENCE, MIN_QUOTE, Citation, Eligible, Proposal, Refused
+
+_READERS = Eligible(frozenset({"ACME/readers"}), date(2026, 10, 23))
 
 
 def check_evidence(proposal: dict, passages: dict[str, str]) -> dict:
@@ -61,190 +62,133 @@ def _by_labkit(proposal: PlainProposal, passages: Passages) -> Decision:
     return {"accepted": [{"chunk_id": item.chunk_id, "quote": item.quote} for item in accepted]}
 
 
-_READERS = Eligible(frozenset({"ACME/readers"}), date(2026, 10, 23))
-
-
-def _stands(citation: PlainCitation, passages: Passages) -> bool:
-    return citation["quote"] in passages[citation["chunk_id"]]
-
-
-def _long(citation: PlainCitation) -> bool:
-    return len(citation["quote"].strip()) >= MIN_QUOTE
-
-
-def _retrieved(citation: PlainCitation, passages: Passages) -> bool:
-    return citation["chunk_id"] in passages
-
-
-def _fault(
-    citation: PlainCitation,
-    passages: Passages,
-    stands: Callable[[PlainCitation, Passages], bool] = _stands,
-    is_long: Callable[[PlainCitation], bool] = _long,
-    retrieved: Callable[[PlainCitation, Passages], bool] = _retrieved,
-) -> str:
-    """Why a citation is refused, by the given rules; empty if it is not."""
-    if not retrieved(citation, passages) or not is_long(citation):
-        return "invalid_citation"
-    return "" if stands(citation, passages) else "quotation_not_found"
-
-
-def _decide(
+def _gate(
     proposal: PlainProposal,
     passages: Passages,
-    fault: Callable[[PlainCitation, Passages], str] = _fault,
-    least: int = 1,
-    most: int = MAX_EVIDENCE,
+    stands: Callable[[str, str, Passages], bool] = lambda quote, name, texts: quote in texts[name],
+    is_long: Callable[[str], bool] = lambda quote: len(quote.strip()) >= MIN_QUOTE,
+    retrieved: Callable[[str, Passages], bool] = lambda name, texts: name in texts,
+    counts: Sequence[int] = range(1, MAX_EVIDENCE + 1),
 ) -> Decision:
     """The gate by the given rules."""
     if not proposal["can_answer"]:
         return {"refused": "model_declined"}
-    if not least <= len(proposal["evidence"]) <= most:
+    if len(proposal["evidence"]) not in counts:
         return {"refused": "invalid_proposal"}
-    faults = [fault(citation, passages) for citation in proposal["evidence"]]
-    reason = next(filter(None, faults), "")
-    return {"refused": reason} if reason else {"accepted": proposal["evidence"]}
+    for citation in proposal["evidence"]:
+        name, quote = citation["chunk_id"], citation["quote"]
+        if not retrieved(name, passages) or not is_long(quote):
+            return {"refused": "invalid_citation"}
+        if not stands(quote, name, passages):
+            return {"refused": "quotation_not_found"}
+    return {"accepted": proposal["evidence"]}
+
+
+def _stands_anywhere(quote: str, _: str, passages: Passages) -> bool:
+    return any(quote in text for text in passages.values())
 
 
 def searched_in_all(proposal: PlainProposal, passages: Passages) -> Decision:
     """The quotation is searched in all passages: it must stand in the one that is cited."""
-
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        return any(citation["quote"] in text for text in passages.values())
-
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, stands=stands))
+    return _gate(proposal, passages, _stands_anywhere)
 
 
 def id_not_asked(proposal: PlainProposal, passages: Passages) -> Decision:
     """The cited id is never looked at: a quotation must come from a passage that was retrieved."""
-
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        return any(citation["quote"] in text for text in passages.values())
-
-    return _decide(
-        proposal, passages, lambda c, p: _fault(c, p, stands=stands, retrieved=lambda *_: True)
-    )
+    return _gate(proposal, passages, _stands_anywhere, retrieved=lambda *_: True)
 
 
 def unknown_id_crashes(proposal: PlainProposal, passages: Passages) -> Decision:
     """An id that was not retrieved ends in a KeyError: it must end in a refusal."""
-    return _decide(
-        proposal,
-        passages,
-        lambda c, p: _fault(c, p, retrieved=lambda c, p: p[c["chunk_id"]] is not None),
-    )
+    return _gate(proposal, passages, retrieved=lambda name, texts: texts[name] is not None)
 
 
 def case_folded(proposal: PlainProposal, passages: Passages) -> Decision:
     """Both sides are put into lower case first: a quotation is compared letter for letter."""
-
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        return citation["quote"].lower() in passages[citation["chunk_id"]].lower()
-
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, stands=stands))
+    return _gate(proposal, passages, lambda quote, name, p: quote.lower() in p[name].lower())
 
 
 def spaces_flattened(proposal: PlainProposal, passages: Passages) -> Decision:
     """Runs of white space are made equal first: a quotation is compared space for space."""
 
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        words = " ".join(citation["quote"].split())
-        return words in " ".join(passages[citation["chunk_id"]].split())
+    def flat(text: str) -> str:
+        return " ".join(text.split())
 
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, stands=stands))
+    return _gate(proposal, passages, lambda quote, name, p: flat(quote) in flat(p[name]))
 
 
 def trimmed_quote_searched(proposal: PlainProposal, passages: Passages) -> Decision:
     """You search for the trimmed quotation: trimming is for its length, the search takes it as is."""
-
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        return citation["quote"].strip() in passages[citation["chunk_id"]]
-
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, stands=stands))
+    return _gate(proposal, passages, lambda quote, name, p: quote.strip() in p[name])
 
 
 def ellipsis_bridged(proposal: PlainProposal, passages: Passages) -> Decision:
     """A quotation with … in it passes piece by piece: what was left out may change its meaning."""
 
-    def stands(citation: PlainCitation, passages: Passages) -> bool:
-        pieces = citation["quote"].replace("...", "…").split("…")
-        return all(piece.strip() in passages[citation["chunk_id"]] for piece in pieces)
+    def stands(quote: str, name: str, passages: Passages) -> bool:
+        pieces = quote.replace("...", "…").split("…")
+        bridged = all(piece.strip() in passages[name] for piece in pieces)
+        return bridged if len(pieces) > 1 else quote in passages[name]
 
-    def exact_or_bridged(citation: PlainCitation, passages: Passages) -> bool:
-        bridged = "…" in citation["quote"] or "..." in citation["quote"]
-        return stands(citation, passages) if bridged else _stands(citation, passages)
-
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, stands=exact_or_bridged))
+    return _gate(proposal, passages, stands)
 
 
 def length_before_trimming(proposal: PlainProposal, passages: Passages) -> Decision:
     """The length is counted before trimming: blanks around a short quotation do not make it long."""
-    return _decide(
-        proposal,
-        passages,
-        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"]) >= MIN_QUOTE),
-    )
+    return _gate(proposal, passages, is_long=lambda quote: len(quote) >= MIN_QUOTE)
 
 
 def exactly_twenty_refused(proposal: PlainProposal, passages: Passages) -> Decision:
     """A quotation of exactly 20 characters is refused: 20 are enough."""
-    return _decide(
-        proposal,
-        passages,
-        lambda c, p: _fault(c, p, is_long=lambda c: len(c["quote"].strip()) > MIN_QUOTE),
-    )
+    return _gate(proposal, passages, is_long=lambda quote: len(quote.strip()) > MIN_QUOTE)
 
 
 def length_not_asked(proposal: PlainProposal, passages: Passages) -> Decision:
     """A quotation of a few letters passes: short ones are found by chance and prove nothing."""
-    return _decide(proposal, passages, lambda c, p: _fault(c, p, is_long=lambda _: True))
+    return _gate(proposal, passages, is_long=lambda _: True)
 
 
 def bad_ones_dropped(proposal: PlainProposal, passages: Passages) -> Decision:
     """Good citations are kept although one is bad: an answer minus a part is another answer."""
-    decision = _decide(proposal, passages)
-    good = [c for c in proposal["evidence"] if not _fault(c, passages)]
-    counted = proposal["can_answer"] and len(proposal["evidence"]) <= MAX_EVIDENCE
-    return {"accepted": good} if counted and good else decision
+    alone = [(citation, _gate(propose(citation), passages)) for citation in proposal["evidence"]]
+    good = [citation for citation, decision in alone if "accepted" in decision]
+    counted = proposal["can_answer"] and len(alone) <= MAX_EVIDENCE
+    return {"accepted": good} if counted and good else _gate(proposal, passages)
 
 
 def only_first_checked(proposal: PlainProposal, passages: Passages) -> Decision:
     """Only the first citation is checked: your loop returns before it comes to the second."""
-    decision = _decide({**proposal, "evidence": proposal["evidence"][:1]}, passages)
+    decision = _gate({**proposal, "evidence": proposal["evidence"][:1]}, passages)
     too_many = len(proposal["evidence"]) > MAX_EVIDENCE
     if too_many or "refused" in decision:
-        return _decide(proposal, passages)
+        return _gate(proposal, passages)
     return {"accepted": proposal["evidence"]}
 
 
 def declined_ignored(proposal: PlainProposal, passages: Passages) -> Decision:
     """`can_answer` is never asked: a generator that declines has not answered, whatever it sends."""
-    return _decide({**proposal, "can_answer": True}, passages)
+    return _gate({**proposal, "can_answer": True}, passages)
 
 
 def nothing_accepted(proposal: PlainProposal, passages: Passages) -> Decision:
     """A proposal without evidence passes: where nothing is quoted, nothing was checked."""
-    return _decide(proposal, passages, least=0)
+    return _gate(proposal, passages, counts=range(MAX_EVIDENCE + 1))
 
 
 def too_many_accepted(proposal: PlainProposal, passages: Passages) -> Decision:
     """More than three pieces of evidence pass: 1 to 3 are asked."""
-    return _decide(proposal, passages, most=len(proposal["evidence"]) + 1)
+    return _gate(proposal, passages, counts=range(1, 10))
 
 
 _READ = {
     "warranty#0": "The warranty lasts 24 months. It does not cover batteries.",
     "returns#0": "Returns are free for 30 days, unless the box was opened.",
 }
-
-
 _HIDDEN_READ = {
     "export#0": "Exports run every night.  A failed run is repeated twice, never by day.",
     "export#1": "| Limit |  100 MB           |\nLarger files are split, and the parts are numbered.",
     "access#0": "An owner may add members. Guests read shared files only.",
 }
-
-
 _QUOTE_KINDS: dict[str, Callable[[str], str]] = {
     "exact": lambda text: text[:24],
     "other case": lambda text: text[:24].upper(),
@@ -309,35 +253,29 @@ def _any_proposal() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=check_evidence,
     reference=_by_labkit,
     cases=(
-        Case(
-            (propose(cite("warranty#0", "The warranty lasts 24 months.")), _READ),
-            "a true quotation",
+        case(
+            "a true quotation", propose(cite("warranty#0", "The warranty lasts 24 months.")), _READ
         ),
-        Case(
-            (propose(cite("warranty#0", "Returns are free for 30 days")), _READ),
+        case(
             "true, but from another passage",
+            propose(cite("warranty#0", "Returns are free for 30 days")),
+            _READ,
         ),
-        Case(
-            (
-                propose(
-                    cite("warranty#0", "The warranty lasts 24 months."),
-                    cite("returns#0", "Returns are always free of charge."),
-                ),
-                _READ,
-            ),
+        case(
             "one good, one invented",
+            propose(
+                cite("warranty#0", "The warranty lasts 24 months."),
+                cite("returns#0", "Returns are always free of charge."),
+            ),
+            _READ,
         ),
-        Case((propose(cite("warranty#0", "24 months")), _READ), "too short"),
-        Case(
-            (propose(cite("billing#0", "The warranty lasts 24 months.")), _READ),
-            "not retrieved",
-        ),
-        Case((propose(), _READ), "nothing quoted"),
-        Case((propose(can_answer=False), _READ), "an honest refusal"),
+        case("too short", propose(cite("warranty#0", "24 months")), _READ),
+        case("not retrieved", propose(cite("billing#0", "The warranty lasts 24 months.")), _READ),
+        case("nothing quoted", propose(), _READ),
+        case("an honest refusal", propose(can_answer=False), _READ),
     ),
     hidden=_hidden_proposals,
     strategy=_any_proposal,
@@ -348,7 +286,6 @@ EXERCISE = Exercise(
         "quote just as it came.",
         "Return the acceptance after the loop, when no citation has left the function.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.answering.gate",),
     place=2,
     points=6,

@@ -8,11 +8,7 @@ from classroom.exercises.s06_admission.common import metadata_of
 from labkit.types import Chunk, Hit
 
 Passages: TypeAlias = dict[str, str]  # the text of each passage by its id
-
-
 PlainCitation: TypeAlias = dict[str, str]  # chunk_id, quote
-
-
 Decision: TypeAlias = dict[str, Any]
 
 

@@ -19,7 +19,7 @@ from random import Random
 from typing import TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 
 
 def keep_tables_whole(text: str, size: int) -> list[list[str]]:
@@ -50,14 +50,8 @@ def keep_tables_whole(text: str, size: int) -> list[list[str]]:
 
 
 Piece: TypeAlias = list[str]  # text, flag
-
-
 Unit: TypeAlias = tuple[str, bool]  # text, whether a table is in it
-
-
 _BLANK = "\n\n"
-
-
 _TOO_LONG = "oversize_table"
 
 
@@ -160,8 +154,6 @@ def bad_size_accepted(text: str, size: int) -> list[Piece]:
 
 
 _PARAGRAPHS = ("Short.", "A second one.", "These are the prices:", "In short:", "x" * 45)
-
-
 _ROWS = ("| a | 1 |", "| code | price |", "| GX-100 | 240 |", "| --- | --- |")
 
 
@@ -192,16 +184,15 @@ def _any_tables() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=keep_tables_whole,
     reference=keep_tables_whole,
     cases=(
-        Case(("One.\n\nTwo.\n\nThree.", 10), "two paragraphs fill a piece exactly"),
-        Case(("Text.\n\n| a | b |\n| 1 | 2 |", 20), "a table that does not fit any more"),
-        Case(("Text.\n\nAt:\n\n| a |\n| 1 |", 16), "a table with its caption"),
-        Case(("At:\n\n| a |\n| 1 |\n\nText.", 9), "a table longer than a piece"),
-        Case(("abcdefgh", 3), "a paragraph longer than a piece"),
-        Case(("Text.", 0), "a size that makes no sense"),
+        case("two paragraphs fill a piece exactly", "One.\n\nTwo.\n\nThree.", 10),
+        case("a table that does not fit any more", "Text.\n\n| a | b |\n| 1 | 2 |", 20),
+        case("a table with its caption", "Text.\n\nAt:\n\n| a |\n| 1 |", 16),
+        case("a table longer than a piece", "At:\n\n| a |\n| 1 |\n\nText.", 9),
+        case("a paragraph longer than a piece", "abcdefgh", 3),
+        case("a size that makes no sense", "Text.", 0),
     ),
     hidden=_hidden_tables,
     strategy=_any_tables,
@@ -214,7 +205,6 @@ EXERCISE = Exercise(
         "A part that is too long even for an empty piece: close the piece before it, then append "
         "the table with its flag, or the paragraph in slices.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.chunking",),
     place=2,
     points=7,

@@ -13,7 +13,7 @@ from random import Random
 from typing import TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.ingestion import changes
 
 
@@ -33,8 +33,6 @@ def _by_labkit(before: Hashes, now: Hashes) -> Plan:
 
 
 Hashes: TypeAlias = dict[str, str]  # the hash of each document by its id
-
-
 Plan: TypeAlias = dict[str, list[str]]
 
 
@@ -134,15 +132,14 @@ def _any_plans() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=plan_changes,
     reference=_by_labkit,
     cases=(
-        Case(({"a": "1", "b": "2"}, {"a": "1", "b": "9"}), "one edited, one as it was"),
-        Case(({"a": "1"}, {"c": "3", "b": "2", "a": "1"}), "two new ones"),
-        Case(({"b": "1", "a": "2"}, {}), "all are gone"),
-        Case(({"old": "1"}, {"new": "1"}), "a new name for the same text"),
-        Case(({}, {}), "nothing before, nothing now"),
+        case("one edited, one as it was", {"a": "1", "b": "2"}, {"a": "1", "b": "9"}),
+        case("two new ones", {"a": "1"}, {"c": "3", "b": "2", "a": "1"}),
+        case("all are gone", {"b": "1", "a": "2"}, {}),
+        case("a new name for the same text", {"old": "1"}, {"new": "1"}),
+        case("nothing before, nothing now", {}, {}),
     ),
     hidden=_hidden_plans,
     strategy=_any_plans,
@@ -153,7 +150,6 @@ EXERCISE = Exercise(
         "For an id that is in both, the hashes decide: `before[name] == now[name]`.",
         "`sorted(...)` makes a list of a set, always in the same order.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.ingestion",),
     place=3,
     points=5,

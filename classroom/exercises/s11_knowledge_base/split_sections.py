@@ -18,12 +18,12 @@ at least as often. A line that starts with `<!--` opens a comment, which ends wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, TypeAlias
 
 from classroom import strategies as st
-from classroom.exercise import Arguments, Case, Exercise, Strategy, mistakes_of
+from classroom.exercise import Arguments, Exercise, Strategy, case
 
 
 def split_sections(text: str) -> list[dict]:
@@ -56,41 +56,7 @@ def split_sections(text: str) -> list[dict]:
 
 
 Section: TypeAlias = dict[str, Any]  # level, title, start, end
-
-
-Heading: TypeAlias = tuple[int, int, str]  # start, level, title
-
-
-_HEADING = re.compile(r"(#{1,3}) (.*)")
-
-
 _FENCE = re.compile(r"`{3,}|~{3,}")
-
-
-_COMMENT_ENDS = "-->"
-
-
-def _visible(
-    text: str,
-    opens: Callable[[str], str] | None = None,
-    closes: Callable[[str, str], bool] | None = None,
-) -> Iterator[tuple[int, str]]:
-    """(start, line) of each line in no fence and no comment. `opens(line)` says what closes that
-    which the line opens, "" if it opens nothing."""
-    opens, closes = opens or _opens, closes or _closes
-    start, closing = 0, ""
-    for line in text.split("\n"):
-        if closing:
-            closing = "" if closes(line, closing) else closing
-        else:
-            closing = opens(line)
-            if not closing:
-                yield start, line
-        start += len(line) + 1
-
-
-def _opens(line: str) -> str:
-    return _opens_fence(line) or _opens_comment(line)
 
 
 def _opens_fence(line: str) -> str:
@@ -99,57 +65,65 @@ def _opens_fence(line: str) -> str:
 
 
 def _opens_comment(line: str) -> str:
-    opened = line.startswith("<!--") and _COMMENT_ENDS not in line
-    return _COMMENT_ENDS if opened else ""
+    return "-->" if line.startswith("<!--") and "-->" not in line else ""
+
+
+def _opens(line: str) -> str:
+    return _opens_fence(line) or _opens_comment(line)
 
 
 def _closes(line: str, closing: str) -> bool:
-    if closing == _COMMENT_ENDS:
-        return closing in line
     marks = line.rstrip()
-    return len(marks) >= len(closing) and set(marks) == {closing[0]}
+    ends_fence = len(marks) >= len(closing) and set(marks) == {closing[0]}
+    return closing in line if closing == "-->" else ends_fence
 
 
-def _headings(lines: Iterator[tuple[int, str]]) -> list[Heading]:
-    found = [(start, _HEADING.match(line)) for start, line in lines]
-    return [(start, len(at[1]), at[2].strip()) for start, at in found if at]
-
-
-def _cut(text: str, headings: Sequence[Heading]) -> list[Section]:
-    """The sections that begin at these headings, and before the first of them."""
-    if not headings or headings[0][0] > 0:
-        headings = [(0, 0, ""), *headings]
-    ends = [*(start for start, _, _ in headings[1:]), len(text)]
+def _sections(
+    text: str,
+    opens: Callable[[str], str] = _opens,
+    closes: Callable[[str, str], bool] = _closes,
+    heading: str = r"(#{1,3}) (.*)",
+) -> list[Section]:
+    """The sections by the given rules. `opens(line)` says what closes that which the line opens."""
+    found, start, closing = [(0, 0, "")], 0, ""
+    for line in text.split("\n"):
+        waiting, closing = bool(closing), closing or opens(line)
+        at = re.match(heading, line)
+        if waiting and closes(line, closing):
+            closing = ""
+        elif at and not closing:
+            found.append((start, len(at[1]), at[2].strip()))
+        start += len(line) + 1
+    ends = [*(start for start, _, _ in found[1:]), len(text)]
     return [
         {"level": level, "title": title, "start": start, "end": end}
-        for (start, level, title), end in zip(headings, ends, strict=True)
+        for (start, level, title), end in zip(found, ends, strict=True)
         if start < end
     ]
 
 
 def heading_in_a_fence(text: str) -> list[Section]:
     """A # inside a fence is taken for a heading: there it is a comment of a program."""
-    return _cut(text, _headings(_visible(text, _opens_comment)))
+    return _sections(text, _opens_comment)
 
 
 def heading_in_a_comment(text: str) -> list[Section]:
     """A heading inside an HTML comment opens a section, and no reader of the page ever sees it."""
-    return _cut(text, _headings(_visible(text, _opens_fence)))
+    return _sections(text, _opens_fence)
 
 
 def any_mark_closes(text: str) -> list[Section]:
     """A fence is closed by any three marks: it ends with the sign that opened it, and as many."""
 
     def closes(line: str, closing: str) -> bool:
-        fence = _FENCE.match(line)
-        return bool(fence) if closing != _COMMENT_ENDS else closing in line
+        return closing in line if closing == "-->" else bool(_FENCE.match(line))
 
-    return _cut(text, _headings(_visible(text, closes=closes)))
+    return _sections(text, closes=closes)
 
 
 def short_fence_closes(text: str) -> list[Section]:
     """A fence of four signs is closed by three: those stand in it as an example of a fence."""
-    return _cut(text, _headings(_visible(text, closes=lambda line, c: _closes(line, c[:3]))))
+    return _sections(text, closes=lambda line, closing: _closes(line, closing[:3]))
 
 
 def open_end_ignored(text: str) -> list[Section]:
@@ -161,7 +135,7 @@ def open_end_ignored(text: str) -> list[Section]:
         later = lines[lines.index(line) + 1 :]
         return closing if any(_closes(other, closing) for other in later) else ""
 
-    return _cut(text, _headings(_visible(text, opens)))
+    return _sections(text, opens)
 
 
 def beginning_lost(text: str) -> list[Section]:
@@ -180,14 +154,12 @@ def heading_line_lost(text: str) -> list[Section]:
 
 def space_not_needed(text: str) -> list[Section]:
     """A # without a space behind it is taken for a heading: it may be #1, a tag or a colour."""
-    found = [(start, re.match(r"(#{1,3})(?!#)(.*)", line)) for start, line in _visible(text)]
-    return _cut(text, [(start, len(at[1]), at[2].strip()) for start, at in found if at])
+    return _sections(text, heading=r"(#{1,3})(?!#)(.*)")
 
 
 def deep_ones_open_too(text: str) -> list[Section]:
     """A heading of level 4 or deeper opens a section: they get too small to be understood."""
-    found = [(start, re.match(r"(#{1,6}) (.*)", line)) for start, line in _visible(text)]
-    return _cut(text, [(start, len(at[1]), at[2].strip()) for start, at in found if at])
+    return _sections(text, heading=r"(#{1,6}) (.*)")
 
 
 _LINES = (
@@ -236,17 +208,16 @@ def _any_markdown() -> Strategy:
 
 
 EXERCISE = Exercise(
-    text=__doc__,
     model_solution=split_sections,
     reference=split_sections,
     cases=(
-        Case(("# A\nText.\n## B\nMore.\n",), "two sections"),
-        Case(("Text.\n\n# A\n",), "text before the first heading"),
-        Case(("# A\n```sh\n# run\n```\n",), "a comment of the shell in a fence"),
-        Case(("# A\n<!--\n# B\n-->\n# C",), "a heading that nobody sees"),
-        Case(("# A\n````\n```\n# B\n````\n",), "a fence inside a fence"),
-        Case(("# A\n#### B\n#1\n",), "a deep heading, and a number"),
-        Case(("",), "nothing to cut"),
+        case("two sections", "# A\nText.\n## B\nMore.\n"),
+        case("text before the first heading", "Text.\n\n# A\n"),
+        case("a comment of the shell in a fence", "# A\n```sh\n# run\n```\n"),
+        case("a heading that nobody sees", "# A\n<!--\n# B\n-->\n# C"),
+        case("a fence inside a fence", "# A\n````\n```\n# B\n````\n"),
+        case("a deep heading, and a number", "# A\n#### B\n#1\n"),
+        case("nothing to cut", ""),
     ),
     hidden=_hidden_sections,
     strategy=_any_markdown,
@@ -261,9 +232,7 @@ EXERCISE = Exercise(
         "Collect the headings first, as (start, level, title). A section ends where the next one "
         "starts, the last one at `len(text)`.",
     ),
-    mistakes=mistakes_of(__name__),
     off_limits=("labkit.chunking",),
-    place=1,
     points=8,
     minutes=30,
     core=True,
