@@ -149,16 +149,16 @@ def check_lesson(
     lessons: Annotated[list[str], typer.Argument(help="Numbers or names of lessons.")],
 ) -> None:
     """Say what a lesson lacks (exit 3 if it lacks anything)."""
-    from classroom import anatomy
+    from classroom import lesson_lint
     from classroom.glossary import read_glossary
 
     glossary = read_glossary(GLOSSARY) if GLOSSARY.is_file() else []
     found = 0
     for name in lessons:
         path = _lesson(name)
-        for fault in anatomy.faults(path, glossary):
+        for problem in lesson_lint.problems(path, glossary):
             found += 1
-            typer.echo(f"{path.name}: {fault}")
+            typer.echo(f"{path.name}: {problem}")
     if found:
         raise typer.Exit(WRONG)
     typer.echo("Nothing is missing.")

@@ -62,24 +62,6 @@ def new(cells: Sequence[tuple[str, str]]) -> Notebook:
     return clean(notebook)
 
 
-def from_script(text: str) -> Notebook:
-    """A notebook from a script whose cells start with `# %%`, or `# %% [markdown]`.
-
-    Tags follow in brackets: `# %% tags=["hide-input"]`. The first cell needs no mark.
-    """
-    cells: list[tuple[str, str]] = []
-    for block in ("\n" + text).split("\n# %%"):
-        mark, _, source = block.partition("\n")
-        if not source.strip():
-            continue
-        if "[markdown]" in mark:
-            lines = (line.removeprefix("#").removeprefix(" ") for line in source.splitlines())
-            cells.append(("markdown", "\n".join(lines).strip()))
-        else:
-            cells.append(("code", source.strip()))
-    return new(cells)
-
-
 def clean(notebook: Notebook) -> Notebook:
     """Ids from content, counts from 1, no metadata of the machine that ran it."""
     seen: Counter[str] = Counter()

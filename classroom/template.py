@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from classroom.anatomy import SECTIONS
 from classroom.exercise import Exercise
 from classroom.exercises import of_stage
+from classroom.lesson_lint import SECTIONS
 from classroom.notebook import Notebook, new
 
 _HEADER = """\

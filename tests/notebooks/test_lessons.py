@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_output
 
-from classroom import anatomy, notebook
+from classroom import lesson_lint, notebook
 from classroom.commands import GLOSSARY, NOTEBOOKS
 from classroom.exercises import ALL
 from classroom.glossary import Term, read_glossary
@@ -45,8 +45,8 @@ def test_there_is_a_lesson_for_every_stage_and_a_quiz_for_every_lesson() -> None
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=named)
-def test_a_lesson_has_its_anatomy(path: Path) -> None:
-    assert anatomy.faults(path, TERMS) == []
+def test_the_linter_finds_no_problem_in_a_lesson(path: Path) -> None:
+    assert lesson_lint.problems(path, TERMS) == []
 
 
 @pytest.mark.slow
@@ -78,10 +78,10 @@ def solve(cell: Any) -> bool:
     return False
 
 
-def test_the_gates_tell_the_author_of_a_new_lesson_what_is_missing(tmp_path: Path) -> None:
+def test_the_linter_tells_the_author_of_a_new_lesson_what_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "02_new.ipynb"
     notebook.write(lesson_template(2, "A new lesson"), path)
-    said = "\n".join(anatomy.faults(path, [Term("cosine", 3, ""), Term("chunk", 2, "")]))
+    said = "\n".join(lesson_lint.problems(path, [Term("cosine", 3, ""), Term("chunk", 2, "")]))
     assert "has no stored output. Run: labkit run-lesson" in said
     assert "'chunk' belongs to this lesson and is not introduced in bold." in said
     assert "It declares 60 minutes" in said
@@ -94,7 +94,7 @@ def test_a_lesson_may_be_one_of_several_of_its_number(tmp_path: Path) -> None:
     path = tmp_path / "12b_more.ipynb"
     notebook.write(lesson_template(12, "More", "b"), path)
     assert notebook.read(path).cells[0].source.startswith("# 12b · More")
-    said = "\n".join(anatomy.faults(path))
+    said = "\n".join(lesson_lint.problems(path))
     assert "The first cell must start" not in said
     assert "no questions for lesson 12" in said
     with pytest.raises(LabError, match=r"notes\.ipynb does not begin with a lesson's number"):
@@ -102,13 +102,13 @@ def test_a_lesson_may_be_one_of_several_of_its_number(tmp_path: Path) -> None:
 
 
 def broken(tmp_path: Path, change: Any) -> str:
-    """What the gates say of lesson 02 after a change to it."""
+    """What the linter says of lesson 02 after a change to it."""
     path = tmp_path / LESSONS[2].name
     shutil.copyfile(LESSONS[2], path)
     lesson = notebook.read(path)
     change(lesson)
     notebook.write(lesson, path)
-    return "\n".join(anatomy.faults(path, TERMS))
+    return "\n".join(lesson_lint.problems(path, TERMS))
 
 
 def code_cells(lesson: Any) -> list[Any]:
@@ -122,6 +122,20 @@ def strip_outputs(lesson: Any) -> None:
 
 def add_magic(lesson: Any) -> None:
     code_cells(lesson)[0].source += "\n%matplotlib inline"
+
+
+def tagged(tag: str) -> Any:
+    def change(lesson: Any) -> None:
+        code_cells(lesson)[0].metadata["tags"] = [tag]
+
+    return change
+
+
+def saying(line: str) -> Any:
+    def change(lesson: Any) -> None:
+        code_cells(lesson)[0].source = f"{line}\n{code_cells(lesson)[0].source}"
+
+    return change
 
 
 def edit_starter(lesson: Any) -> None:
@@ -170,6 +184,17 @@ def section_gone(lesson: Any) -> None:
     [
         (strip_outputs, "has no stored output"),
         (add_magic, "has a magic or shell line"),
+        (tagged("nbval-skip"), "is tagged nbval-skip: nbval then does not run it."),
+        (tagged("skip-execution"), "is tagged skip-execution"),
+        (tagged("nbval-ignore-output"), "nbval then compares nothing."),
+        (tagged("nbval-raises-exception"), "passes it without an error as well."),
+        (tagged("raises-exception"), "is tagged raises-exception"),
+        (saying("# NBVAL_SKIP"), "says '# NBVAL_SKIP'"),
+        (saying("#NBVAL_IGNORE_OUTPUT"), "says '# NBVAL_IGNORE_OUTPUT'"),
+        (saying("# PYTEST_VALIDATE_IGNORE_OUTPUT"), "tells nbval to look away"),
+        (saying('name = input("Your name? ")'), "calls input(): where lessons are tested nobody"),
+        (saying('text = open("/srv/notes/a.md").read()'), "absolute path /srv/notes/a.md"),
+        (saying('home = "C:\\\\notes\\\\a.md"'), "names the absolute path C:"),
         (edit_starter, "The starter of chunk_text is not in a cell, word for word."),
         (picture_without_words, "A picture has no alternative text"),
         (machine_path, "An output holds a path of the machine"),
@@ -198,15 +223,6 @@ def test_a_stream_that_came_in_pieces_is_stored_as_one() -> None:
     lesson.cells[0].outputs = [new_output("stream", name=n, text=text) for n, text in pieces]
     stored = [(output.name, output.text) for output in notebook.clean(lesson).cells[0].outputs]
     assert stored == [("stdout", "1\n2\n"), ("stderr", "3\n"), ("stdout", "4\n")]
-
-
-def test_a_script_becomes_a_notebook() -> None:
-    script = "# %% [markdown]\n# # Title\n#\n# Text.\n# %%\nx = 1\nx\n"
-    cells = notebook.from_script(script).cells
-    assert [(c.cell_type, c.source) for c in cells] == [
-        ("markdown", "# Title\n\nText."),
-        ("code", "x = 1\nx"),
-    ]
 
 
 def test_the_glossary_gives_each_term_one_lesson() -> None:

@@ -1,7 +1,7 @@
-"""The anatomy of a lesson, as gates: each says what is missing and why it matters.
+"""A linter for lessons: each rule says what is missing and why it matters.
 
 nbval compares outputs, but passes notebooks whose outputs were stripped, cells with unknown magics
-and cells that were meant to fail and did not. These gates stand before it.
+and cells that were meant to fail and did not. These rules stand before it.
 """
 
 from __future__ import annotations
@@ -34,20 +34,34 @@ MIN_CELLS, MAX_CELLS = 25, 50
 WORDS_A_MINUTE = 130  # technical prose, read to be understood
 CODE_LINES_A_MINUTE = 8
 _EMPTY_ALT = re.compile(r"!\[\s*\]\(|<img(?![^>]*\balt=['\"][^'\"]+['\"])[^>]*>")
+# nbval's own switches (its documentation, "Special comments and tags"), and what each does.
+_SWITCHES = {
+    "nbval-skip": "does not run it",
+    "skip-execution": "does not run it",
+    "nbval-ignore-output": "compares nothing",
+    "nbval-raises-exception": "passes it without an error as well",
+    "raises-exception": "passes it without an error as well",
+}
+_SWITCH_COMMENT = re.compile(
+    r"^\s*#\s*(NBVAL_(?:SKIP|IGNORE_OUTPUT|RAISES_EXCEPTION)|PYTEST_VALIDATE_IGNORE_OUTPUT)",
+    re.MULTILINE,
+)
+_ABSOLUTE_PATH = re.compile(r"""["']((?:/|~/|[A-Za-z]:[\\/]{1,2})[\w.-]+[\\/][^"'\s]*)["']""")
 _MACHINE_PATH = re.compile(r"(?:/home/|/root/|/Users/|/tmp/|[A-Z]:\\\\Users)")
 
 
-def faults(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
+def problems(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
     """Everything that is wrong with a lesson, a sentence each; none for a good one."""
     notebook = read(path)
     lesson = lesson_number(path)
-    gates = (
+    rules = (
         _header(notebook),
         _sections(notebook),
         _placeholders(notebook),
         _size(notebook),
         _outputs(notebook),
-        _magics(notebook),
+        _unchecked_cells(notebook),
+        _questions_to_nobody(notebook),
         _pictures(notebook),
         _paths(notebook),
         _exercises(notebook, lesson),
@@ -57,7 +71,7 @@ def faults(path: Path, glossary: Sequence[Term] = ()) -> list[str]:
         _terms(notebook, lesson, glossary),
         _cleanliness(path),
     )
-    return [fault for gate in gates for fault in gate]
+    return [problem for rule in rules for problem in rule]
 
 
 def estimated_minutes(notebook: Notebook, lesson: int) -> float:
@@ -125,12 +139,25 @@ def _shows_something(source: str) -> bool:
     return bool(body) and isinstance(body[-1], ast.Expr)
 
 
-def _magics(notebook: Notebook) -> Iterator[str]:
+def _unchecked_cells(notebook: Notebook) -> Iterator[str]:
+    """Whatever makes nbval pass over a cell: what it says is then not tested any more."""
     for number, cell in enumerate(_code(notebook), start=1):
         if re.search(r"^\s*[%!]", cell.source, re.MULTILINE):
             yield f"Code cell {number} has a magic or shell line; nbval skips what it cannot run."
-        if "raises-exception" in cell.metadata.get("tags", []):
-            yield f"Code cell {number} is tagged raises-exception, which passes without raising."
+        for tag in cell.metadata.get("tags", []):
+            if tag in _SWITCHES:
+                yield f"Code cell {number} is tagged {tag}: nbval then {_SWITCHES[tag]}."
+        for found in _SWITCH_COMMENT.finditer(cell.source):
+            yield (
+                f"Code cell {number} says '# {found[1]}', which tells nbval to look away: "
+                "make the output the same everywhere instead."
+            )
+
+
+def _questions_to_nobody(notebook: Notebook) -> Iterator[str]:
+    for number, cell in enumerate(_code(notebook), start=1):
+        if re.search(r"(?<![\w.])input\(", cell.source):
+            yield f"Code cell {number} calls input(): where lessons are tested nobody answers."
 
 
 def _pictures(notebook: Notebook) -> Iterator[str]:
@@ -145,6 +172,12 @@ def _pictures(notebook: Notebook) -> Iterator[str]:
 def _paths(notebook: Notebook) -> Iterator[str]:
     if _MACHINE_PATH.search(str([cell.get("outputs", "") for cell in notebook.cells])):
         yield "An output holds a path of the machine that ran it."
+    for number, cell in enumerate(_code(notebook), start=1):
+        if found := _ABSOLUTE_PATH.search(cell.source):
+            yield (
+                f"Code cell {number} names the absolute path {found[1]}, which nobody else has: "
+                "start from the lesson's own folder."
+            )
 
 
 def _exercises(notebook: Notebook, lesson: int) -> Iterator[str]:
