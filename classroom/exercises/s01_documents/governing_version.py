@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
+
+Version: TypeAlias = dict[str, str | None]
 
 
 def governing_version(versions: list[dict[str, str | None]], day: str) -> str | None:
@@ -29,9 +32,6 @@ def governing_version(versions: list[dict[str, str | None]], day: str) -> str | 
 
     in_force = [version for version in versions if governs(version)]
     return max(in_force, key=rank)["version"] if in_force else None
-
-
-Version = dict[str, str | None]
 
 
 def last_day_excluded(versions: list[Version], day: str) -> str | None:

@@ -6,10 +6,14 @@ the window, also where a passage repeats.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from classroom.exercise import Exercise, case
 from classroom.exercises.s02_chunking.chunk_text import chunk_text
 from classroom.exercises.s02_chunking.common import any_window, hidden_texts
 from labkit.chunking import windows
+
+Span: TypeAlias = tuple[int, int]
 
 
 def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -28,9 +32,6 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 
 def _by_labkit(text: str, size: int, overlap: int) -> list[Span]:
     return windows(len(text), size, overlap)
-
-
-Span = tuple[int, int]
 
 
 def found_with_find(text: str, size: int, overlap: int) -> list[Span]:

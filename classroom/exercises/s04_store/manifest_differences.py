@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.store import manifest
 from labkit.types import EmbedderIdentity, Manifest
+
+Values: TypeAlias = dict[str, Any]
+Differences: TypeAlias = dict[str, tuple[Any, Any]]
 
 
 def manifest_differences(
@@ -42,8 +45,6 @@ def _by_labkit(index: Values, now: Values) -> Differences:
     return manifest.manifest_differences(_manifest(index), _manifest(now))
 
 
-Values = dict[str, Any]
-Differences = dict[str, tuple[Any, Any]]
 _NEUTRAL = Manifest(EmbedderIdentity("", "", "", "", 1), "", "", "", "")
 
 

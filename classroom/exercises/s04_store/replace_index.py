@@ -15,12 +15,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
-from typing import Any
+from sqlite3 import Connection
+from typing import Any, TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.inside.scenarios import rebuilt
+
+Embed: TypeAlias = Callable[[str], bytes]
+Texts: TypeAlias = dict[str, str]
 
 
 def replace_index(
@@ -33,107 +38,88 @@ def replace_index(
         connection.executemany("INSERT INTO passage VALUES (?, ?, ?)", rows)
 
 
-Embed = Callable[[str], bytes]
-_INSERT = "INSERT INTO passage VALUES (?, ?, ?)"
+_DELETE, _INSERT = "DELETE FROM passage", "INSERT INTO passage VALUES (?, ?, ?)"
 
 
-def embedded_inside(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def embedded_inside(connection: Connection, texts: Texts, embed: Embed) -> None:
     """The embedder runs while your transaction is open: for all that time nobody else can write."""
     with connection:
-        connection.execute("DELETE FROM passage")
-        for name, text in texts.items():
-            connection.execute(_INSERT, (name, text, embed(text)))
+        connection.execute(_DELETE)
+        connection.executemany(_INSERT, _rows(texts, embed))
 
 
-def two_transactions(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def two_transactions(connection: Connection, texts: Texts, embed: Embed) -> None:
     """Deleting is a transaction of its own: a failure after it leaves no index, old or new."""
-    made = _embedded(texts, embed)
+    made = [*_rows(texts, embed)]
     with connection:
-        connection.execute("DELETE FROM passage")
+        connection.execute(_DELETE)
     with connection:
         connection.executemany(_INSERT, made)
 
 
-def committed_before_vectors(
-    connection: sqlite3.Connection, texts: dict[str, str], embed: Embed
-) -> None:
+def committed_before_vectors(connection: Connection, texts: Texts, embed: Embed) -> None:
     """The old rows are gone before the vectors exist: make all of them before you delete."""
     with connection:
-        connection.execute("DELETE FROM passage")
-    made = _embedded(texts, embed)
-    with connection:
-        connection.executemany(_INSERT, made)
+        connection.execute(_DELETE)
+    replace_index(connection, texts, embed)
 
 
-def committed_row_by_row(
-    connection: sqlite3.Connection, texts: dict[str, str], embed: Embed
-) -> None:
+def committed_row_by_row(connection: Connection, texts: Texts, embed: Embed) -> None:
     """Every row is committed by itself: a failure half-way leaves half an index."""
-    made = _embedded(texts, embed)
-    connection.execute("DELETE FROM passage")
+    made = [*_rows(texts, embed)]
+    connection.execute(_DELETE)
     for row in made:
         connection.execute(_INSERT, row)
         connection.commit()
     connection.commit()
 
 
-def never_committed(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def never_committed(connection: Connection, texts: Texts, embed: Embed) -> None:
     """Nothing is committed: nobody else sees the new rows, and closing the file loses them."""
-    made = _embedded(texts, embed)
-    connection.execute("DELETE FROM passage")
+    made = [*_rows(texts, embed)]
+    connection.execute(_DELETE)
     connection.executemany(_INSERT, made)
 
 
-def never_rolled_back(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def never_rolled_back(connection: Connection, texts: Texts, embed: Embed) -> None:
     """After a failure the transaction stays open: the next commit writes your half-made index."""
-    made = _embedded(texts, embed)
-    connection.execute("DELETE FROM passage")
-    connection.executemany(_INSERT, made)
+    never_committed(connection, texts, embed)
     connection.commit()
 
 
-def interruption_forgotten(
-    connection: sqlite3.Connection, texts: dict[str, str], embed: Embed
-) -> None:
+def interruption_forgotten(connection: Connection, texts: Texts, embed: Embed) -> None:
     """A Ctrl-C is not rolled back: KeyboardInterrupt is no Exception, so your except misses it."""
-    made = _embedded(texts, embed)
+    vectors = {text: embed(text) for text in texts.values()}
     try:
-        connection.execute("DELETE FROM passage")
-        connection.executemany(_INSERT, made)
-        connection.commit()
+        never_rolled_back(connection, texts, vectors.__getitem__)
     except Exception:
         connection.rollback()
         raise
 
 
-def failure_swallowed(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def failure_swallowed(connection: Connection, texts: Texts, embed: Embed) -> None:
     """The failure is swallowed: whoever called you believes that the new index is in place."""
-    try:
+    with suppress(Exception):
         replace_index(connection, texts, embed)
-    except Exception:
-        connection.rollback()
 
 
-def old_rows_kept(connection: sqlite3.Connection, texts: dict[str, str], embed: Embed) -> None:
+def old_rows_kept(connection: Connection, texts: Texts, embed: Embed) -> None:
     """Rows of texts that are gone stay in the index: they would still answer questions."""
-    made = _embedded(texts, embed)
+    made = [*_rows(texts, embed)]
     with connection:
         connection.executemany(f"INSERT OR REPLACE{_INSERT.removeprefix('INSERT')}", made)
 
 
-def other_tables_emptied(
-    connection: sqlite3.Connection, texts: dict[str, str], embed: Embed
-) -> None:
+def other_tables_emptied(connection: Connection, texts: Texts, embed: Embed) -> None:
     """Another table of the same file is emptied: only the rows of `passage` are yours."""
-    made = _embedded(texts, embed)
+    replace_index(connection, texts, embed)
     with connection:
-        for table in ("passage", "note"):
-            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - two fixed names
-        connection.executemany(_INSERT, made)
+        connection.execute("DELETE FROM note")
 
 
-def _embedded(texts: dict[str, str], embed: Embed) -> list[tuple[str, str, bytes]]:
-    return [(name, text, embed(text)) for name, text in texts.items()]
+def _rows(texts: Texts, embed: Embed) -> Iterator[tuple[str, str, bytes]]:
+    for name, text in texts.items():
+        yield name, text, embed(text)
 
 
 def _trouble(fault: list[Any] | None) -> str:

@@ -18,6 +18,8 @@ from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import RRF_K, Scored, by_score, fuse
 
+PlainHit: TypeAlias = dict[str, Any]  # id, cosine, shared
+
 
 def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
     """The best k hits as [id, fused score]; a hit has the keys id, cosine and shared."""
@@ -31,9 +33,6 @@ def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
     stays = {h["id"] for h in hits if h["cosine"] >= threshold and h["shared"] > 0}
     fused = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     return [[name, score] for name, score in fused if name in stays][:k]
-
-
-PlainHit: TypeAlias = dict[str, Any]  # id, cosine, shared
 
 
 def _order(hits: Iterable[PlainHit], key: str) -> list[str]:

@@ -23,6 +23,10 @@ from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import analysed
 from labkit import text as analyser
 
+Stems: TypeAlias = dict[str, str]
+Word: TypeAlias = Callable[[str, list[str], Stems], list[str]]
+Code: TypeAlias = Callable[[list[str], list[str]], list[str]]  # (parts, terms of the parts)
+
 
 def significant_terms(text: str, stop_words: list[str], stems: dict[str, str]) -> list[str]:
     """The sorted distinct terms of a text. Stop words and stems are given in folded form."""
@@ -47,9 +51,6 @@ def _by_labkit(text: str, stop_words: list[str], stems: Stems) -> list[str]:
     return sorted(analyser.significant_terms(text))
 
 
-Stems: TypeAlias = dict[str, str]
-Word: TypeAlias = Callable[[str, list[str], Stems], list[str]]
-Code: TypeAlias = Callable[[list[str], list[str]], list[str]]  # (parts, terms of the parts)
 _ELISION = r"\b(?:[cdjlmnst]|qu)'"
 
 

@@ -20,6 +20,10 @@ from classroom.exercises.s06_admission.common import Fields, document, metadata_
 from labkit.answering.access_filter import admit
 from labkit.types import Viewer
 
+Documents: TypeAlias = list[Fields]
+Membership: TypeAlias = dict[str, Any]  # organisation, scopes
+Members: TypeAlias = list[Membership]
+
 
 def visible_documents(documents: list[dict], memberships: list[dict], day: str) -> list[str]:
     """The sorted ids of the documents that these memberships open on this day.
@@ -39,71 +43,50 @@ def visible_documents(documents: list[dict], memberships: list[dict], day: str) 
     )
 
 
-def _by_labkit(documents: list[Fields], memberships: list[Membership], day: str) -> list[str]:
+def _by_labkit(documents: Documents, memberships: Members, day: str) -> list[str]:
     viewers = [Viewer(m["organisation"], frozenset(m["scopes"])) for m in memberships]
     admissions = [admit(viewer, date.fromisoformat(day)) for viewer in viewers]
     metas = map(metadata_of, documents)
     return sorted(meta.id for meta in metas if any(a.admits(meta) for a in admissions))
 
 
-Membership: TypeAlias = dict[str, Any]  # organisation, scopes
-
-
-def crossed(documents: list[Fields], memberships: list[Membership], day: str) -> list[str]:
+def crossed(documents: Documents, memberships: Members, day: str) -> list[str]:
     """Scopes of one organisation are used in another: each membership must keep its own pairs."""
-    organisations = {m["organisation"] for m in memberships}
     scopes = [scope for m in memberships for scope in m["scopes"]]
-    return visible_documents(
-        documents, [{"organisation": o, "scopes": scopes} for o in organisations], day
-    )
+    return visible_documents(documents, [{**m, "scopes": scopes} for m in memberships], day)
 
 
-def only_first_membership(
-    documents: list[Fields], memberships: list[Membership], day: str
-) -> list[str]:
+def only_first_membership(documents: Documents, memberships: Members, day: str) -> list[str]:
     """Only the first membership counts: the viewer may read what any of them opens."""
     return visible_documents(documents, memberships[:1], day)
 
 
-def only_last_membership(
-    documents: list[Fields], memberships: list[Membership], day: str
-) -> list[str]:
+def only_last_membership(documents: Documents, memberships: Members, day: str) -> list[str]:
     """Only the last membership counts: each turn of your loop throws away what came before."""
     return visible_documents(documents, memberships[-1:], day)
 
 
 def same_organisation_overwritten(
-    documents: list[Fields], memberships: list[Membership], day: str
+    documents: Documents, memberships: Members, day: str
 ) -> list[str]:
     """A second membership in the same organisation replaces the first: their scopes add up."""
     by_organisation = {m["organisation"]: m for m in memberships}
     return visible_documents(documents, list(by_organisation.values()), day)
 
 
-def all_memberships_asked(
-    documents: list[Fields], memberships: list[Membership], day: str
-) -> list[str]:
+def all_memberships_asked(documents: Documents, memberships: Members, day: str) -> list[str]:
     """A document must be open to all memberships at once, and a viewer without any sees all."""
-    metas = {item["id"]: item for item in documents}
-    return sorted(
-        name
-        for name, item in metas.items()
-        if all(visible_documents([item], [membership], day) for membership in memberships)
-    )
+    opened = [set(visible_documents(documents, [member], day)) for member in memberships]
+    return sorted({item["id"] for item in documents}.intersection(*opened))
 
 
-def seen_twice(documents: list[Fields], memberships: list[Membership], day: str) -> list[str]:
+def seen_twice(documents: Documents, memberships: Members, day: str) -> list[str]:
     """A document that two memberships open is listed twice: it is one document."""
-    return sorted(
-        name
-        for membership in memberships
-        for name in visible_documents(documents, [membership], day)
-    )
+    opened = [visible_documents(documents, [member], day) for member in memberships]
+    return sorted(name for names in opened for name in names)
 
 
-def only_scopes_asked(
-    documents: list[Fields], memberships: list[Membership], day: str
-) -> list[str]:
+def only_scopes_asked(documents: Documents, memberships: Members, day: str) -> list[str]:
     """Only the scope is asked: status, canonical and validity hold for these viewers too."""
     harmless = {"status": "approved", "canonical": True, "valid_from": day, "valid_until": None}
     return visible_documents([{**item, **harmless} for item in documents], memberships, day)

@@ -33,6 +33,9 @@ HEADER = (
 PASSAGE = "{fence}\nchunk_id: {id}\ntitle: {title}\n\n{text}\n{fence}\n"
 
 
+Passage: TypeAlias = dict[str, str]  # id, title, text
+
+
 def build_prompt(question: str, passages: list[dict], budget: int) -> dict:
     """The prompt, its fence and the ids in it; a passage has the keys id, title and text."""
     everything = "\n".join([question, *(text for p in passages for text in p.values())])
@@ -67,7 +70,6 @@ def _by_labkit(question: str, passages: list[Passage], budget: int) -> Decision:
 
 
 _FENCE_LENGTH = 30
-Passage: TypeAlias = dict[str, str]  # id, title, text
 
 
 def _under_attack(function: Function, arguments: Arguments) -> Any:

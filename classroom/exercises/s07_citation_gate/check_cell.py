@@ -61,14 +61,16 @@ def _rows_with(cell: str, text: str) -> list[str]:
     return [row for row in _rows(text) if cell in _cells(row)]
 
 
-def _is_short(citation: PlainCitation) -> bool:
-    return len(citation["quote"].strip()) < MIN_QUOTE
+def _rows_of(citation: PlainCitation, passages: Passages) -> list[str]:
+    """The rows of the cited passage that hold the cell, if the quotation is short enough for one."""
+    is_short = len(citation["quote"]) > 0 and len(citation["quote"].strip()) < MIN_QUOTE
+    text = passages.get(citation["chunk_id"], "")
+    return _rows_with(citation["quote"], text) if is_short else []
 
 
 def cell_alone_accepted(citation: PlainCitation, passages: Passages) -> Decision:
     """The cell passes alone: without its row nobody can see what the number belongs to."""
-    rows = _rows_with(citation["quote"], passages.get(citation["chunk_id"], ""))
-    if _is_short(citation) and citation["quote"] and len(rows) == 1:
+    if len(_rows_of(citation, passages)) == 1:
         return {"accepted": [citation]}
     return check_cell(citation, passages)
 
@@ -77,23 +79,21 @@ def part_of_a_cell(citation: PlainCitation, passages: Passages) -> Decision:
     """A part of a cell is taken for the cell: `2` is not `24`, so compare whole cells."""
     quote = citation["quote"]
     rows = [row for row in _rows(passages.get(citation["chunk_id"], "")) if quote in row]
-    if not _is_short(citation) or not quote or len(rows) != 1:
-        return check_evidence(propose(citation), passages)
-    return check_evidence(propose({**citation, "quote": rows[0]}), passages)
+    if quote and len(quote.strip()) < MIN_QUOTE and len(rows) == 1:
+        return check_cell({**citation, "quote": rows[0]}, passages)
+    return check_evidence(propose(citation), passages)
 
 
 def first_row_taken(citation: PlainCitation, passages: Passages) -> Decision:
     """Several rows hold the cell and you take the first: nobody said that this one is meant."""
-    rows = _rows_with(citation["quote"], passages.get(citation["chunk_id"], ""))
-    if not _is_short(citation) or not citation["quote"] or not rows:
-        return check_cell(citation, passages)
-    return check_evidence(propose({**citation, "quote": rows[0]}), passages)
+    rows = _rows_of(citation, passages) or [citation["quote"]]
+    return check_cell({**citation, "quote": rows[0]}, passages)
 
 
 def row_rebuilt(citation: PlainCitation, passages: Passages) -> Decision:
     """The row is put together from its cells: quote it with the very spaces of the passage."""
     decision = check_cell(citation, passages)
-    if not _is_short(citation) or "refused" in decision:
+    if "refused" in decision or not _rows_of(citation, passages):
         return decision
     cells = _cells(decision["accepted"][0]["quote"])
     return {"accepted": [{**citation, "quote": f"| {' | '.join(cells)} |"}]}
@@ -101,17 +101,17 @@ def row_rebuilt(citation: PlainCitation, passages: Passages) -> Decision:
 
 def short_row_accepted(citation: PlainCitation, passages: Passages) -> Decision:
     """A row of fewer than 20 characters passes: a widened quotation has to be long enough too."""
-    rows = _rows_with(citation["quote"], passages.get(citation["chunk_id"], ""))
-    if _is_short(citation) and citation["quote"] and len(rows) == 1:
+    rows = _rows_of(citation, passages)
+    if len(rows) == 1:
         return {"accepted": [{**citation, "quote": rows[0]}]}
     return check_cell(citation, passages)
 
 
 def other_tables_searched(citation: PlainCitation, passages: Passages) -> Decision:
     """The cell is searched in all passages: only the table that is cited counts."""
-    text = "\n".join(passages.values())
-    rows = _rows_with(citation["quote"], text)
-    if not _is_short(citation) or not citation["quote"] or len(rows) != 1:
+    everywhere = dict.fromkeys([*passages, citation["chunk_id"]], "\n".join(passages.values()))
+    rows = _rows_of(citation, everywhere)
+    if len(rows) != 1:
         return check_cell(citation, passages)
     name = next(name for name, passage in passages.items() if rows[0] in passage)
     return check_evidence(propose(cite(name, rows[0])), passages)
@@ -127,7 +127,7 @@ def empty_cell_quoted(citation: PlainCitation, passages: Passages) -> Decision:
 
 def long_quote_unchecked(citation: PlainCitation, passages: Passages) -> Decision:
     """A long quotation passes unchecked: it still has to stand in the passage, letter for letter."""
-    if _is_short(citation) or citation["chunk_id"] not in passages:
+    if len(citation["quote"].strip()) < MIN_QUOTE or citation["chunk_id"] not in passages:
         return check_cell(citation, passages)
     return {"accepted": [citation]}
 

@@ -12,12 +12,12 @@ PlainCitation: TypeAlias = dict[str, str]  # chunk_id, quote
 Decision: TypeAlias = dict[str, Any]
 
 
+PlainProposal: TypeAlias = dict[str, Any]  # can_answer, evidence
+
+
 def hit(name: str, title: str, text: str) -> Hit:
     source, _, part = name.rpartition("#")
     return Hit(Chunk(metadata_of({"id": source, "title": title}), int(part), 0, len(text), text))
-
-
-PlainProposal: TypeAlias = dict[str, Any]  # can_answer, evidence
 
 
 def cite(name: str, quote: str) -> PlainCitation:

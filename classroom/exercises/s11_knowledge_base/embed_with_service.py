@@ -25,6 +25,10 @@ from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.inside.scenarios import TIMED_OUT, served
 
+Vectors: TypeAlias = list[list[float]]
+Reply: TypeAlias = dict[str, Any]  # status, vectors: a list of {"index", "vector"}
+Post: TypeAlias = Callable[[list[str]], Reply]
+
 
 def embed_with_service(
     texts: list[str], post: Callable[[list[str]], dict], size: int, tries: int
@@ -47,11 +51,6 @@ def embed_with_service(
     for start in range(0, len(texts), size):
         vectors += [item["vector"] for item in ask(texts[start : start + size])]
     return vectors
-
-
-Vectors: TypeAlias = list[list[float]]
-Reply: TypeAlias = dict[str, Any]  # status, vectors: a list of {"index", "vector"}
-Post: TypeAlias = Callable[[list[str]], Reply]
 
 
 def order_of_arrival(texts: list[str], post: Post, size: int, tries: int) -> Vectors:

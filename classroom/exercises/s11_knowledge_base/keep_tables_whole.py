@@ -14,12 +14,14 @@ has no pieces. Raise `ValueError` for a `size` of 0 or less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
+
+Piece: TypeAlias = list[str]  # text, flag
 
 
 def keep_tables_whole(text: str, size: int) -> list[list[str]]:
@@ -49,59 +51,62 @@ def keep_tables_whole(text: str, size: int) -> list[list[str]]:
     return [*pieces, [piece, ""]] if piece else pieces
 
 
-Piece: TypeAlias = list[str]  # text, flag
-Unit: TypeAlias = tuple[str, bool]  # text, whether a table is in it
 _BLANK = "\n\n"
 _TOO_LONG = "oversize_table"
 
 
-def _units(text: str, is_caption: Callable[[str], bool] | None = None) -> list[Unit]:
-    """Paragraphs, and tables with their captions."""
-    is_caption = is_caption or (lambda block: block.endswith(":"))
-    units: list[Unit] = []
-    for block in text.split(_BLANK) if text else []:
-        is_table = all(line.startswith("|") for line in block.split("\n"))
-        if is_table and units and not units[-1][1] and is_caption(units[-1][0]):
-            block = f"{units.pop()[0]}{_BLANK}{block}"
-        units.append((block, is_table))
-    return units
+def _caption(block: str) -> bool:
+    return block.endswith(":")
 
 
-def _pack(units: Sequence[Unit], size: int, gap: int = len(_BLANK)) -> list[Piece]:
-    """Units into pieces, as long as they fit; a blank line counts as `gap` characters."""
+def _pieces(
+    text: str,
+    size: int,
+    is_caption: Callable[[str], bool] = _caption,
+    cuts_tables: bool = False,
+    cuts_paragraphs: bool = True,
+    gap: int = len(_BLANK),
+) -> list[Piece]:
+    """The pieces by the given rules; a blank line counts as `gap` characters."""
     if size <= 0:
         raise ValueError("size must be above 0")
+    parts: list[tuple[str, bool]] = []
+    for block in text.split(_BLANK) if text else []:
+        is_table = all(line.startswith("|") for line in block.split("\n"))
+        if is_table and parts and not parts[-1][1] and is_caption(parts[-1][0]):
+            block = f"{parts.pop()[0]}{_BLANK}{block}"
+        parts.append((block, is_table))
     pieces: list[Piece] = []
-    taken: list[str] = []
-    for unit, is_table in units:
-        room = size - sum(len(part) + gap for part in taken)
-        if len(unit) > room and taken:
-            pieces.append([_BLANK.join(taken), ""])
-            taken = []
-        if len(unit) <= size:
-            taken.append(unit)
+    room = 0
+    for part, is_table in parts:
+        if len(part) <= room:
+            pieces[-1][0] += _BLANK + part
+        elif len(part) <= size:
+            pieces.append([part, ""])
+            room = size
+        elif cuts_tables if is_table else cuts_paragraphs:
+            pieces += [[part[at : at + size], ""] for at in range(0, len(part), size)]
+            room = 0
         else:
-            pieces += [[unit, _TOO_LONG]] if is_table else _slices(unit, size)
-    return [*pieces, [_BLANK.join(taken), ""]] if taken else pieces
-
-
-def _slices(text: str, size: int) -> list[Piece]:
-    return [[text[at : at + size], ""] for at in range(0, len(text), size)]
+            pieces.append([part, _TOO_LONG if is_table else ""])
+            room = 0
+        room -= len(part) + gap
+    return pieces
 
 
 def tables_cut(text: str, size: int) -> list[Piece]:
     """A table is cut like any text: its lower half lacks the head that says what it means."""
-    return _pack([(unit, False) for unit, _ in _units(text)], size)
+    return _pieces(text, size, cuts_tables=True)
 
 
 def caption_left_behind(text: str, size: int) -> list[Piece]:
     """The caption stays in the piece before: a table without it is only numbers."""
-    return _pack(_units(text, lambda _: False), size)
+    return _pieces(text, size, is_caption=lambda _: False)
 
 
 def any_paragraph_joined(text: str, size: int) -> list[Piece]:
     """Any paragraph above a table goes with it: only one that ends with a colon is its caption."""
-    return _pack(_units(text, lambda _: True), size)
+    return _pieces(text, size, is_caption=lambda _: True)
 
 
 def long_table_unflagged(text: str, size: int) -> list[Piece]:
@@ -111,10 +116,8 @@ def long_table_unflagged(text: str, size: int) -> list[Piece]:
 
 def every_table_flagged(text: str, size: int) -> list[Piece]:
     """Every piece with a table is flagged: the flag is for those that do not fit."""
-    return [
-        [piece, _TOO_LONG if any(line[:1] == "|" for line in piece.split("\n")) else ""]
-        for piece, _ in keep_tables_whole(text, size)
-    ]
+    pieces = [piece for piece, _ in keep_tables_whole(text, size)]
+    return [[piece, _TOO_LONG if f"\n{piece}".count("\n|") else ""] for piece in pieces]
 
 
 def long_table_dropped(text: str, size: int) -> list[Piece]:
@@ -124,28 +127,17 @@ def long_table_dropped(text: str, size: int) -> list[Piece]:
 
 def long_paragraph_kept(text: str, size: int) -> list[Piece]:
     """A paragraph longer than a piece is not cut: only tables are kept whole at any length."""
-    if size <= 0:
-        raise ValueError
-    pieces: list[Piece] = []
-    for unit, is_table in _units(text):
-        last = pieces[-1][0] if pieces else ""
-        if len(unit) > size:
-            pieces.append([unit, _TOO_LONG if is_table else ""])
-        elif 0 < len(last) <= size - len(_BLANK) - len(unit):
-            pieces[-1][0] += _BLANK + unit
-        else:
-            pieces.append([unit, ""])
-    return pieces
+    return _pieces(text, size, cuts_paragraphs=False)
 
 
 def blank_lines_uncounted(text: str, size: int) -> list[Piece]:
     """The blank lines between the parts of a piece are not counted: it gets longer than size."""
-    return _pack(_units(text), size, gap=0)
+    return _pieces(text, size, gap=0)
 
 
 def each_part_alone(text: str, size: int) -> list[Piece]:
     """Every paragraph is a piece of its own: take as many as fit, so that they explain each other."""
-    return [piece for unit in _units(text) for piece in _pack([unit], size)] or _pack([], size)
+    return _pieces(text, size, gap=size)
 
 
 def bad_size_accepted(text: str, size: int) -> list[Piece]:

@@ -16,6 +16,9 @@ from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from labkit.ingestion import changes
 
+Hashes: TypeAlias = dict[str, str]  # the hash of each document by its id
+Plan: TypeAlias = dict[str, list[str]]
+
 
 def plan_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, list[str]]:
     """Sorted ids under the keys added, changed, removed and unchanged."""
@@ -30,10 +33,6 @@ def plan_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, list[
 
 def _by_labkit(before: Hashes, now: Hashes) -> Plan:
     return changes.plan_changes(before, now)._asdict()
-
-
-Hashes: TypeAlias = dict[str, str]  # the hash of each document by its id
-Plan: TypeAlias = dict[str, list[str]]
 
 
 def _plan(before: Hashes, now: Hashes, is_same: Callable[[str], bool]) -> Plan:

@@ -25,6 +25,8 @@ from typing import Any, TypeAlias
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 
+Section: TypeAlias = dict[str, Any]  # level, title, start, end
+
 
 def split_sections(text: str) -> list[dict]:
     """The sections as dictionaries with level, title, start and end; together they are the text."""
@@ -55,7 +57,6 @@ def split_sections(text: str) -> list[dict]:
     ]
 
 
-Section: TypeAlias = dict[str, Any]  # level, title, start, end
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
