@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import runpy
 import shutil
@@ -18,6 +17,7 @@ from classroom.grading.commands import grade, regrade
 from classroom.learner import check as check_function
 from classroom.learner import hint as next_hint
 from classroom.learner import progress as show_progress
+from labkit.cli.console import AsJson, print_json
 from labkit.text import fold
 from labkit.types import LabError
 
@@ -37,12 +37,12 @@ def register(app: typer.Typer) -> None:
 
 
 def exercises(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List all exercises."""
     summaries = [exercise.summary() for exercise in ALL.values()]
     if as_json:
-        typer.echo(json.dumps(summaries, indent=2))
+        print_json(summaries)
         return
     for item in summaries:
         kind = "core" if item["core"] else "transfer" if item["transfer"] else "stretch"

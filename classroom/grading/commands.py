@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from classroom.checking import Outcome
+from labkit.cli.console import AsJson, bars, print_json
 from labkit.types import LabError
 
 if TYPE_CHECKING:
@@ -60,7 +57,6 @@ Seed = Annotated[
     str, typer.Option("--seed", help="A label, such as a term: other labels, other cases.")
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Grade again what an earlier run has graded.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 def grade(
@@ -92,7 +88,7 @@ def grade(
     summary = _summary(graded, options, time.monotonic() - began)
     written = write_reports(graded, out, summary)
     if as_json:
-        typer.echo(_as_json(graded, seed, [path.relative_to(out).as_posix() for path in written]))
+        print_json(_as_json(graded, seed, [path.relative_to(out).as_posix() for path in written]))
     else:
         for label, text in summary.items():
             typer.echo(f"{label}: {text}")
@@ -124,7 +120,7 @@ def regrade(
     found = [(one.before.name, one.differences) for one in again if one.differences]
     if as_json:
         different = [{"submission": name, "differences": lines} for name, lines in found]
-        typer.echo(json.dumps({"graded_again": len(again), "different": different}, indent=2))
+        print_json({"graded_again": len(again), "different": different})
     else:
         for name, lines in found:
             typer.echo(name)
@@ -167,29 +163,26 @@ def _summary(graded: Class, options: Options, seconds: float) -> dict[str, str]:
     }
 
 
-def _as_json(graded: Class, seed: str, written: Sequence[str]) -> str:
-    return json.dumps(
-        {
-            "submissions": len(graded.graded),
-            "kept": graded.kept,
-            "graded_again": graded.again,
-            "sandbox": graded.sandbox,
-            "seed": seed,
-            "outcomes": _outcomes(graded),
-            "scores": [
-                {
-                    "student": one.student,
-                    "assignment": one.assignment,
-                    "score": one.score,
-                    "max_score": one.max_score,
-                }
-                for one in graded.graded
-            ],
-            "faults": graded.faults,
-            "written": written,
-        },
-        indent=2,
-    )
+def _as_json(graded: Class, seed: str, written: Sequence[str]) -> dict[str, Any]:
+    return {
+        "submissions": len(graded.graded),
+        "kept": graded.kept,
+        "graded_again": graded.again,
+        "sandbox": graded.sandbox,
+        "seed": seed,
+        "outcomes": _outcomes(graded),
+        "scores": [
+            {
+                "student": one.student,
+                "assignment": one.assignment,
+                "score": one.score,
+                "max_score": one.max_score,
+            }
+            for one in graded.graded
+        ],
+        "faults": graded.faults,
+        "written": written,
+    }
 
 
 def _outcomes(graded: Class) -> dict[str, int]:
@@ -200,17 +193,15 @@ def _outcomes(graded: Class) -> dict[str, int]:
 
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar for a person who watches; nothing in a file or a pipe."""
-    with Progress(
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
-        task = bar.add_task(what, total=None)
+    """A progress bar; whoever interrupts it is told what has been kept."""
+    with bars() as bar:
+        show = bar(what)
         done, of = 0, 0
 
         def told(number: int, total: int, _: str) -> None:
             nonlocal done, of
             done, of = number, total
-            bar.update(task, completed=done, total=of)
+            show(done, of)
 
         try:
             yield told

@@ -45,29 +45,29 @@ def check_evidence(
             "are asked.",
         )
     retrieved = {hit.chunk.id: hit.chunk for hit in hits}
-    return tuple(_check(citation, retrieved, eligible) for citation in proposal.evidence)
+    return tuple(_check_one(citation, retrieved, eligible) for citation in proposal.evidence)
 
 
-def _check(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) -> Evidence:
+def _check_one(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) -> Evidence:
     """One citation: source, length, letters."""
     chunk = retrieved.get(citation.chunk_id)
     if chunk is None or not eligible.admits(chunk.meta):
         raise Refused(
             Reason.INVALID_CITATION,
-            f"The citation names {_shown(citation.chunk_id)}, which was not retrieved for this "
+            f"The citation names {_in_quotes(citation.chunk_id)}, which was not retrieved for this "
             "question.",
         )
     if len(citation.quote.strip()) < MIN_QUOTE:
         raise Refused(
             Reason.INVALID_CITATION,
-            f"The quotation {_shown(citation.quote)} is shorter than {MIN_QUOTE} characters.",
+            f"The quotation {_in_quotes(citation.quote)} is shorter than {MIN_QUOTE} characters.",
         )
     offset = chunk.text.find(citation.quote)
     if offset < 0:
         raise Refused(
             Reason.QUOTATION_NOT_FOUND,
-            f"The quotation {_shown(citation.quote)} does not stand in {chunk.id}."
-            + _near_match(citation.quote, chunk),
+            f"The quotation {_in_quotes(citation.quote)} does not stand in {chunk.id}."
+            + _told_near_match(citation.quote, chunk),
         )
     start = chunk.start + offset
     return Evidence(
@@ -75,19 +75,19 @@ def _check(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) 
     )
 
 
-def _near_match(quote: str, chunk: Chunk) -> str:
+def _told_near_match(quote: str, chunk: Chunk) -> str:
     """A sentence naming the passage that was probably meant, to help; it is never accepted."""
     if len(quote) > 2 * len(chunk.text):  # a model may send millions of characters
         return ""
-    if _letters(quote) and _letters(quote) in _letters(chunk.text):
+    if _letters_and_digits(quote) and _letters_and_digits(quote) in _letters_and_digits(chunk.text):
         return " The passage has the same letters with other case, accents, spaces or punctuation."
     return ""
 
 
-def _shown(text: str) -> str:
+def _in_quotes(text: str) -> str:
     """What a generator said, in quotes, and not without end."""
     return repr(text) if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]!r}… ({len(text):,} in all)"
 
 
-def _letters(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     return "".join(character for character in fold(text) if character.isalnum())

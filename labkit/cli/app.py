@@ -99,6 +99,8 @@ def _ending(error: BaseException) -> tuple[int, str]:
         return INDEX_OR_USAGE, " ".join([str(error), *getattr(error, "__notes__", ())])
     if os.environ.get("LABKIT_DEBUG"):
         raise error
+    if isinstance(error, ModuleNotFoundError):  # the engine's own extras have their own sentences
+        return INDEX_OR_USAGE, f"{error.name} is missing. Run: pip install 'labkit[course]'"
     if isinstance(error, OSError):  # a name that is too long, a folder without permission, …
         return INDEX_OR_USAGE, f"a file cannot be used: {error}."
     return OUR_FAULT, (

@@ -7,9 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
-from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 import typer
@@ -24,27 +23,6 @@ if TYPE_CHECKING:
 
 REFUSED = 3
 SNIPPET = 2  # lines of a passage that a list shows
-
-
-class GeneratorKind(StrEnum):
-    """Who proposes evidence."""
-
-    extractive = "extractive"
-    chat = "chat"
-
-
-class PassageMode(StrEnum):
-    """How a chat model gets the passages."""
-
-    provider = "provider"
-    tool = "tool"
-
-
-class PolicyName(StrEnum):
-    """How passages are chosen."""
-
-    strict = "strict"
-    hybrid = "hybrid"
 
 
 def _glob(pattern: str | None) -> str | None:
@@ -65,6 +43,7 @@ Section = Annotated[
     str | None,
     typer.Option("--section", metavar="TEXT", help="Only under a heading that holds this."),
 ]
+PolicyName: TypeAlias = Literal["strict", "hybrid"]
 Policy = Annotated[
     PolicyName | None, typer.Option(help="How passages are chosen; default retrieval.policy.")
 ]
@@ -95,11 +74,11 @@ def answer(
     section: Section = None,
     as_of: AsOf = None,
     viewer: ViewerName = None,
-    generator: Annotated[GeneratorKind, typer.Option(help="Who proposes evidence.")] = (
-        GeneratorKind.extractive
-    ),
+    generator: Annotated[
+        Literal["extractive", "chat"], typer.Option(help="Who proposes evidence.")
+    ] = "extractive",
     mode: Annotated[
-        PassageMode | None, typer.Option(help="How a chat model gets the passages.")
+        Literal["provider", "tool"] | None, typer.Option(help="How a chat model gets the passages.")
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show how it came about.")] = False,
     as_json: AsJson = False,
@@ -108,8 +87,7 @@ def answer(
     from labkit.answering.engine import Engine
 
     lab = _lab(policy, k)
-    proposing = lab.generator(generator.value, mode.value if mode else None)
-    engine = Engine(_part(lab.search(), path, section), proposing)
+    engine = Engine(_part(lab.search(), path, section), lab.generator(generator, mode))
     outcome = engine.ask(question, lab.settings.viewer_named(viewer), _day(as_of))
     if as_json:
         print_json(_outcome_dict(outcome, lab.settings.base_url))
@@ -180,7 +158,7 @@ def _lab(policy: PolicyName | None = None, k: int | None = None) -> Lab:
     from labkit.assembly import Lab, open_lab
 
     lab = open_lab()
-    asked = {"policy": policy and policy.value, "k": k}
+    asked = {"policy": policy, "k": k}
     wanted = {name: value for name, value in asked.items() if value is not None}
     return Lab(lab.settings.having(retrieval=wanted)) if wanted else lab
 

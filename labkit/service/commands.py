@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from labkit.assembly import Lab, open_lab
 from labkit.service.address import listening_socket, token_for, url_of
 from labkit.service.limits import Limits
 from labkit.types import LabError
@@ -16,6 +15,8 @@ from labkit.types import LabError
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
+
+    from labkit.assembly import Lab
 
 PORT = 8100
 PAGES_PORT = 8200
@@ -73,6 +74,8 @@ def embed_serve(
     token_env: TokenVariable = VARIABLE,
 ) -> None:
     """Serve the embedding model over HTTP, until Ctrl-C."""
+    from labkit.assembly import open_lab
+
     _check_installed(_NEEDED)
     token = token_for(host, token_env)
     model = _serving(open_lab(), profile).model
@@ -114,5 +117,7 @@ def _check_installed(names: Sequence[str]) -> None:
 
 def _serving(lab: Lab, profile: str | None) -> Lab:
     """The lab with its model on this machine: a service does not ask a service."""
+    from labkit.assembly import Lab
+
     other = {} if profile is None else {"profile": profile, "model": ""}
     return Lab(lab.settings.having(embedding={**other, "service_url": ""}))

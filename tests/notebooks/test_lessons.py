@@ -242,4 +242,6 @@ def test_the_recorded_roles_are_what_the_model_gives() -> None:
     assert set(recorded) == {text_key(question, "passage") for question in questions}
     sample = sorted(questions)[::9]
     stored = [np.frombuffer(recorded[text_key(text, "passage")], "<f4") for text in sample]
-    assert np.allclose(model.embed(sample, "passage"), stored, atol=1e-3)
+    # Four-bit weights are multiplied otherwise on each kind of processor: the direction is held.
+    cosines = np.sum(model.embed(sample, "passage") * stored, axis=1)
+    assert min(cosines) > 0.9999
