@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from timing import Report, Skipped, check_same_top, ratio, take_turns
 
-from labkit.scan import Scan
+from labkit.similarity import Scan
 
 K = 10
 DIMENSION = 384

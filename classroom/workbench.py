@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome
 from labkit.answering.retrieval import HybridSearch, StrictSearch
 from labkit.assembly import Lab, chunk_sizes, open_lab
-from labkit.store import SqliteStore
 from labkit.store.snapshot import Snapshot
+from labkit.text import terms
 from labkit.types import (
     Chunk,
     Document,
@@ -77,8 +77,12 @@ class AnyRule(Snapshot):
 
 def any_rule(search: Policy) -> Policy:
     """The same search over a copy of its index, so that rules of your own can be tried."""
-    whole = cast(SqliteStore, search.store).snapshot()
-    copy = AnyRule(whole.generation, whole.manifest(), whole.chunks, whole.vectors.tobytes())
+    store = search.store
+    held = [pair for document in store.documents() for pair in store.chunks(document.id)]
+    held.sort(key=lambda pair: pair[0].id)
+    chunks, vectors = zip(*held, strict=True)
+    words = [terms(chunk.searchable) for chunk in chunks]
+    copy = AnyRule("a copy", store.manifest(), chunks, np.stack(vectors), words)
     return replace(search, store=copy)
 
 
@@ -152,7 +156,11 @@ class BenchSearch:
         if all(hit.dropped for hit in ranked):
             reason = Reason.BELOW_THRESHOLD if chunks else Reason.NOTHING_ELIGIBLE
             refusal = Refused(reason, "No passage was kept for this question.")
-        detail = {"policy": "workbench", "threshold": self.lab.threshold}
+        detail = {
+            "policy": "workbench",
+            "threshold": self.lab.threshold,
+            "eligible": len(chunks),
+        }
         return Retrieval(question, eligible, tuple(ranked), refusal, detail)
 
     def _chunks(self) -> list[Chunk]:

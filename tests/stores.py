@@ -94,4 +94,4 @@ def check_all(path: Path) -> None:
     if isinstance(store, SqliteVecStore):
         with store._read() as connection:
             assert sqlite_vec._in_step(connection)
-            sqlite_vec._hold(connection)
+            sqlite_vec._hold(connection, store._read)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, ClassVar
 
 from labkit.answering.access_filter import admit
 from labkit.ranking.hybrid import (
     CANDIDATES,
+    FUSED,
     hybrid_refusal,
     rank_hybrid,
     reachable_score,
     support,
 )
 from labkit.ranking.policy import MAX_HITS, rank_strict, strict_refusal
-from labkit.text import codes, fold, terms
+from labkit.text import codes, fold, significant_terms, terms
 from labkit.types import (
     Eligible,
     Embedder,
@@ -24,21 +26,23 @@ from labkit.types import (
     Refused,
     Retrieval,
     StoreError,
+    TermStatistics,
+    Vector,
     VectorStore,
     Viewer,
 )
-
-ALL = 2**31 - 1  # both policies look at every eligible chunk by meaning
 
 
 @dataclass(frozen=True)
 class _Search:
     """What both policies need: an index, its embedder, and what the viewer may see.
 
-    `threshold` is a cosine of this embedder's vector space; another model needs another one.
-    `knower` names what an unknown product is unknown to: for a part of an index, not all of it.
+    `threshold` is a cosine of this embedder's vector space; another model needs another one. The
+    store is asked for a bounded number of passages, never for all; `knower` names what an unknown
+    product is unknown to: for a part of an index, not all of it.
     """
 
+    policy: ClassVar[str]
     store: VectorStore
     embedder: Embedder
     threshold: float
@@ -46,39 +50,59 @@ class _Search:
     admission: Callable[[Viewer, date], Eligible] = admit
     knower: str = "document or product fact"
 
-    def dense(self, question: str, eligible: Eligible) -> list[Hit]:
-        """Every eligible chunk by cosine, before threshold and fusion: for diagnosis too.
+    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
+        """As `Search.retrieve`; `ranked` holds the passages that were looked at."""
+        eligible = self.admission(viewer, as_of)
+        named = {code: fold(code) for code in codes(question)}
+        asked = [*terms(question), *named.values()]
+        known = self.store.term_statistics(asked, eligible)
+        ranked, refusal, said = self._ranked(question, eligible, known)
+        strange = [code for code, term in named.items() if term not in known.best]
+        if ranked and strange:
+            message = f"No {self.knower} knows {strange[0]}."
+            refusal = Refused(Reason.UNKNOWN_PRODUCT, message)
+        detail = {"policy": self.policy, "threshold": self.threshold, "k": self.k}
+        detail |= {**said, "eligible": known.passages}
+        return Retrieval(question, eligible, tuple(ranked), refusal, detail)
 
-        StoreError if the index has meanwhile been built with another model: an equal dimension
-        does not make it the same space.
-        """
+    def dense(self, question: str, eligible: Eligible, k: int = CANDIDATES) -> list[Hit]:
+        """The k nearest passages by cosine, before threshold and fusion: for diagnosis too."""
+        return self._nearest(self._vector(question), eligible, k)
+
+    def _vector(self, question: str) -> Vector:
         (vector,) = self.embedder.embed([question], "query")
-        hits = self.store.search(vector, ALL, eligible)
+        return vector
+
+    def _nearest(self, vector: Vector, eligible: Eligible, k: int) -> list[Hit]:
+        """StoreError if the index has meanwhile been built with another model: an equal dimension
+        does not make it the same space."""
+        hits = self.store.search(vector, k, eligible)
         if self.store.manifest().embedder != self.embedder.identity:
             raise StoreError("The index was built anew with another embedder. Start again.")
         return hits
 
-    def _unknown_product(self, question: str, eligible: Eligible) -> Refused | None:
-        """A refusal if the question names a product that no eligible passage mentions."""
-        for code in codes(question):
-            if not self.store.lexical([fold(code)], 1, eligible):
-                return Refused(Reason.UNKNOWN_PRODUCT, f"No {self.knower} knows {code}.")
-        return None
+    def _ranked(
+        self, question: str, eligible: Eligible, known: TermStatistics
+    ) -> tuple[list[Hit], Refused | None, Mapping[str, Any]]:
+        """The passages, ranked; why none of them was kept; and what the trace should say."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class StrictSearch(_Search):
-    """Dense search over all eligible chunks, ranked by the strict policy: `labkit.types.Search`."""
+    """The nearest passages, ranked by the strict policy: `labkit.types.Search`."""
 
-    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
-        """As `Search.retrieve`."""
-        eligible = self.admission(viewer, as_of)
+    policy: ClassVar = "strict"
+
+    def _ranked(
+        self, question: str, eligible: Eligible, known: TermStatistics
+    ) -> tuple[list[Hit], Refused | None, Mapping[str, Any]]:
         ranked = rank_strict(question, self.dense(question, eligible), self.threshold, self.k)
-        refusal = self._unknown_product(question, eligible) if ranked else None
-        if refusal is None and all(hit.dropped for hit in ranked):
-            refusal = strict_refusal(ranked, self.threshold)
-        detail = {"policy": "strict", "threshold": self.threshold, "k": self.k}
-        return Retrieval(question, eligible, tuple(ranked), refusal, detail)
+        refusal = None
+        if all(hit.dropped for hit in ranked):
+            elsewhere = bool(significant_terms(question) & known.best.keys())
+            refusal = strict_refusal(ranked, self.threshold, elsewhere)
+        return ranked, refusal, {}
 
 
 @dataclass(frozen=True)
@@ -89,34 +113,27 @@ class HybridSearch(_Search):
     threshold does. `candidates` passages are taken from each side.
     """
 
+    policy: ClassVar = "hybrid"
     weight: float = 0.5
-    candidates: int = CANDIDATES
+    candidates: int = FUSED
 
-    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
-        """As `Search.retrieve`; `ranked` holds the candidates."""
-        eligible = self.admission(viewer, as_of)
-        dense, words = self.dense(question, eligible), terms(question)
-        reachable = reachable_score(words, len(dense), lambda term: self._best(term, eligible))
+    def _ranked(
+        self, question: str, eligible: Eligible, known: TermStatistics
+    ) -> tuple[list[Hit], Refused | None, Mapping[str, Any]]:
+        vector, words = self._vector(question), terms(question)
+        reachable = reachable_score(words, known)
         ranked = rank_hybrid(
-            dense,
+            self._nearest(vector, eligible, max(CANDIDATES, self.candidates)),
             self.store.lexical(words, self.candidates, eligible),
+            self.store.mean_cosines(vector, eligible),
             reachable,
             self.threshold,
             self.weight,
             self.k,
             self.candidates,
         )
-        refusal = self._unknown_product(question, eligible) if ranked else None
-        if refusal is None and all(hit.dropped for hit in ranked):
+        refusal = None
+        if all(hit.dropped for hit in ranked):
             refusal = hybrid_refusal(ranked, reachable, self.threshold)
-        detail = {
-            "policy": "hybrid",
-            "threshold": self.threshold,
-            "k": self.k,
-            "weight": self.weight,
-            "support": support(ranked, reachable),
-        }
-        return Retrieval(question, eligible, tuple(ranked), refusal, detail)
-
-    def _best(self, term: str, eligible: Eligible) -> list[Hit]:
-        return self.store.lexical([term], 1, eligible)
+        detail = {"weight": self.weight, "support": support(ranked, reachable)}
+        return ranked, refusal, detail

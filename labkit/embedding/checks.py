@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from labkit.scan import check_vectors
+from labkit.similarity import check_vectors
 from labkit.types import EmbeddingError, Matrix, Role
 
 

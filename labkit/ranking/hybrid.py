@@ -19,17 +19,16 @@ docs/evaluation.md.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, log
 
 from labkit.ranking.fusion import score_fusion
-from labkit.ranking.near_duplicates import collapse
-from labkit.ranking.policy import MAX_HITS, keep_first, nearest
-from labkit.types import Hit, Reason, Refused
+from labkit.ranking.policy import MAX_HITS, check_threshold, keep_best, nearest
+from labkit.types import Hit, Reason, Refused, TermStatistics
 
-CANDIDATES = 100  # passages taken from each side
+CANDIDATES = 1000  # passages asked of a store by meaning
+FUSED = 100  # passages of each side that take part
 WORDS_ENOUGH = 0.25  # this share of what the words could reach is support without a near meaning
 _UNSUPPORTED = "nothing found is near enough, in meaning or in words"
 
@@ -37,31 +36,36 @@ _UNSUPPORTED = "nothing found is near enough, in meaning or in words"
 def rank_hybrid(
     dense: Sequence[Hit],
     lexical: Sequence[Hit],
+    means: Mapping[str, float],
     reachable: float,
     threshold: float,
     weight: float,
     k: int = MAX_HITS,
-    candidates: int = CANDIDATES,
+    candidates: int = FUSED,
 ) -> list[Hit]:
     """Fuse the best passages by meaning and by words; kept hits have an empty `dropped`.
 
-    `dense` holds every eligible passage with its cosine; the `candidates` that stand highest above
-    the mean of their language are taken. `lexical` holds the best by BM25, and `reachable` is what
-    the question's words could reach (`reachable_score`). `weight`, from 0 to 1, is the part of the
-    meaning, 1 - `weight` that of the words.
+    `dense` holds the nearest passages with their cosine, and `means` the mean cosine of all
+    passages of each language: the `candidates` that stand highest above the mean of their language
+    are taken. `lexical` holds the best by BM25, and `reachable` is what the question's words could
+    reach (`reachable_score`). `weight`, from 0 to 1, is the part of the meaning, 1 - `weight` that
+    of the words.
 
     The result is in order of the fused share, ties by id; `dense_rank` and `lexical_rank` are the
     places among the candidates, None where a passage is not among them. The threshold decides for
     the whole question (`support`): a passage that answers is often not the nearest one.
+
+    ValueError for a threshold that is no cosine.
     """
-    meaning = _meaning(dense, candidates)
+    check_threshold(threshold)
+    meaning = _meaning(dense, means, candidates)
     words = {hit.chunk.id: _share(hit, reachable) for hit in lexical[:candidates]}
     hits = _merged(dense, lexical[:candidates], list(meaning))
     fused = score_fusion([meaning, words], [weight, 1 - weight])
     ranked = [replace(hits[name], fused=score) for name, score in fused]
     if support(ranked, reachable) < threshold:
         return [replace(hit, dropped=_UNSUPPORTED) for hit in ranked]
-    return keep_first(collapse(ranked), k)
+    return keep_best(ranked, k)
 
 
 def support(hits: Sequence[Hit], reachable: float) -> float:
@@ -73,18 +77,14 @@ def support(hits: Sequence[Hit], reachable: float) -> float:
     return 1.0 if _best_share(hits, reachable) >= WORDS_ENOUGH else nearest(hits)
 
 
-def reachable_score(
-    terms: Sequence[str], passages: int, search: Callable[[str], Sequence[Hit]]
-) -> float:
+def reachable_score(terms: Sequence[str], statistics: TermStatistics) -> float:
     """What the BM25 scores of these terms could add up to: no passage scores more.
 
-    Each distinct term counts with the best score that it has alone in any passage; `search` gives
-    the hits for one term, best first. One that none of the `passages` holds counts as the rarest
-    there could be: words that nothing knows are a reason for doubt.
+    Each distinct term counts with the best share that it has in any passage. One that no passage
+    holds counts as the rarest there could be: words that nothing knows are a reason for doubt.
     """
-    unknown = log(2 * passages + 2)  # the inverse document frequency of a word in no passage
-    best = [next((h.lexical_score or 0.0 for h in search(t)), unknown) for t in sorted(set(terms))]
-    return fsum(best)
+    unknown = log(2 * statistics.passages + 2)  # the weight of a word in no passage
+    return fsum(statistics.best.get(term, unknown) for term in set(terms))
 
 
 def hybrid_refusal(ranked: Sequence[Hit], reachable: float, threshold: float) -> Refused:
@@ -100,23 +100,16 @@ def hybrid_refusal(ranked: Sequence[Hit], reachable: float, threshold: float) ->
     )
 
 
-def _meaning(dense: Sequence[Hit], candidates: int) -> dict[str, float]:
+def _meaning(dense: Sequence[Hit], means: Mapping[str, float], candidates: int) -> dict[str, float]:
     """The best candidates by their share from 0 to 1, best first."""
-    above = _above_own_language(dense)
+    above = {
+        hit.chunk.id: (hit.cosine or 0.0) - means.get(hit.chunk.meta.language, 0.0) for hit in dense
+    }
     best = sorted(above, key=lambda name: (-above[name], name))[: max(candidates, 0)]
     if not best:
         return {}
     high, low = above[best[0]], above[best[-1]]
     return {name: (above[name] - low) / (high - low) if high > low else 1.0 for name in best}
-
-
-def _above_own_language(dense: Sequence[Hit]) -> dict[str, float]:
-    """Each passage's cosine above the mean of the passages in its language."""
-    cosines: defaultdict[str, list[float]] = defaultdict(list)
-    for hit in dense:
-        cosines[hit.chunk.meta.language].append(hit.cosine or 0.0)
-    means = {language: fsum(found) / len(found) for language, found in cosines.items()}
-    return {hit.chunk.id: (hit.cosine or 0.0) - means[hit.chunk.meta.language] for hit in dense}
 
 
 def _merged(

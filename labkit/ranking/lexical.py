@@ -6,9 +6,8 @@ inverse document frequency that stays above zero: a word in every passage still 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
-from math import log
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,25 +26,33 @@ class Bm25:
 
     def __init__(self, passages: Sequence[Sequence[str]], k1: float = K1, b: float = B) -> None:
         self.size = len(passages)
-        average = sum(map(len, passages)) / self.size if self.size else 0.0
-        postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-        for row, passage in enumerate(passages):
-            norm = k1 * (1 - b + b * len(passage) / average) if average else k1
-            for term, frequency in Counter(passage).items():
-                postings[term].append((row, frequency / (frequency + norm)))
-        self._shares: dict[str, tuple[NDArray[np.intp], NDArray[np.float64]]] = {}
-        for term, posting in postings.items():
-            idf = log(1 + (self.size - len(posting) + 0.5) / (len(posting) + 0.5))
-            rows, shares = zip(*posting, strict=True)
-            self._shares[term] = np.array(rows, np.intp), idf * np.array(shares)
+        words = list(chain.from_iterable(passages))
+        numbers = {term: number for number, term in enumerate(dict.fromkeys(words))}
+        codes = np.fromiter(map(numbers.__getitem__, words), np.intp, len(words))
+        lengths = np.array([len(passage) for passage in passages], np.intp)
+        # One number for a term and a passage: sorted, the passages of a term stand together.
+        pairs = codes * self.size + np.repeat(np.arange(self.size), lengths)
+        pairs, frequency = np.unique(pairs, return_counts=True)
+        term, self._rows = np.divmod(pairs, max(1, self.size))
+        df = np.bincount(term, minlength=len(numbers))
+        idf = np.log(1 + (self.size - df + 0.5) / (df + 0.5))
+        norms = k1 * (1 - b + b * lengths * self.size / max(1, len(words)))
+        self._shares = idf[term] * frequency / (frequency + norms[self._rows])
+        ends = df.cumsum()
+        places = map(slice, (ends - df).tolist(), ends.tolist())
+        self._places = dict(zip(numbers, places, strict=True))
+
+    def postings(self, term: str) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The passages that hold a term, by number, and its share in the score of each."""
+        place = self._places.get(term, slice(0))
+        return self._rows[place], self._shares[place]
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
         """One score a passage, shape (n,); each distinct term counts once; 0 where none occurs."""
         scores = np.zeros(self.size)
         for term in sorted(set(terms)):
-            if term in self._shares:
-                rows, shares = self._shares[term]
-                scores[rows] += shares
+            rows, shares = self.postings(term)
+            scores[rows] += shares
         return scores
 
     def top_k(self, terms: Sequence[str], k: int, ids: Sequence[str]) -> list[tuple[int, float]]:
@@ -54,10 +61,11 @@ class Bm25:
         if k <= 0:
             return []
         rows = np.flatnonzero(scores > 0)  # few: partitioning all those zeros costs ten times more
+        found = np.round(scores[rows], DIGITS)
         if k < len(rows):
-            found = scores[rows]
-            rows = rows[found >= np.partition(found, -k)[-k] - 10**-DIGITS]
-        scored = [(int(row), round(float(scores[row]), DIGITS)) for row in rows]
+            best = found >= np.partition(found, -k)[-k]
+            rows, found = rows[best], found[best]
+        scored = list(zip(rows.tolist(), found.tolist(), strict=True))
         scored.sort(key=lambda pair: (-pair[1], ids[pair[0]]))
         return scored[:k]
 

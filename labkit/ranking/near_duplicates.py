@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, pairwise
 from math import ceil
@@ -28,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.text import fold, sentences
-from labkit.types import Chunk, Hit
+from labkit.types import Chunk
 
 SHINGLE = 5  # words
 MIN_WORDS = 12  # a shorter passage, such as "See below.", means what the heading above it says
@@ -90,25 +89,6 @@ def near_duplicates(chunks: Sequence[Chunk]) -> dict[str, str]:
             for shingle in prefix:
                 kept[shingle].append(place)
     return canonical
-
-
-def collapse(hits: Sequence[Hit]) -> list[Hit]:
-    """Keep one of the hits that say the same, and mark the others as dropped.
-
-    Only hits that nothing has dropped so far are compared, so that no passage gives way to one that
-    is not shown. The canonical one takes the place of the best of them: it would otherwise fall
-    behind with the words that it stands for. Scores and ranks stay with their passages.
-    """
-    canonical = near_duplicates([hit.chunk for hit in hits if not hit.dropped])
-    by_id = {hit.chunk.id: hit for hit in hits}
-    result: dict[str, Hit] = {}
-    for hit in hits:
-        stands_for = canonical.get(hit.chunk.id, "")
-        if stands_for:
-            result.setdefault(stands_for, by_id[stands_for])
-            hit = replace(hit, dropped=f"the same passage as {stands_for}")
-        result.setdefault(hit.chunk.id, hit)
-    return list(result.values())
 
 
 def _preference(chunk: Chunk, words: _Words) -> tuple[bool, int, int, str]:

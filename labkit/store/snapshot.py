@@ -3,64 +3,99 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.documents.fingerprint import corpus_hash
 from labkit.ranking.lexical import Bm25
-from labkit.scan import Scan
+from labkit.similarity import DIGITS, Scan, check_vectors, mean_direction
 from labkit.store.manifest import from_json
-from labkit.store.rows import damaged, row_chunk
-from labkit.text import terms
-from labkit.types import Chunk, Eligible, Hit, Manifest, StoreError, Vector
+from labkit.store.rows import damaged, row_chunk, row_terms
+from labkit.types import Chunk, Eligible, Hit, Manifest, Matrix, StoreError, TermStatistics, Vector
 
 CHUNKS = (
     "SELECT chunk.*, document.path, document.version FROM chunk "
     "JOIN document ON document.id = chunk.document_id"
 )
-CACHED_VIEWS = 8  # (viewer, day) pairs whose eligible rows and word statistics are kept
+CACHED_VIEWS = 8  # (viewer, day) pairs whose eligible rows, words and means are kept
 
 
 class Snapshot:
-    """The chunks of one generation of the index and their vectors. Immutable."""
+    """The chunks of one generation of the index, their vectors and their terms, in order of id.
+
+    The searching half of `VectorStore`, whose words it keeps. Immutable.
+    """
 
     def __init__(
-        self, generation: str, manifest: Manifest, chunks: Sequence[Chunk], vectors: bytes
+        self,
+        generation: str,
+        manifest: Manifest,
+        chunks: Sequence[Chunk],
+        vectors: Matrix,
+        terms: Sequence[Sequence[str]],
     ) -> None:
         self.generation = generation
-        self._manifest = manifest
         self.chunks = list(chunks)
-        matrix = np.frombuffer(vectors, np.dtype("<f4")).astype(np.float32, copy=False)
-        self.vectors = matrix.reshape(-1, manifest.embedder.dimension)
+        self.vectors = vectors
+        self.terms = terms
+        self._manifest = manifest
         self._ids = [chunk.id for chunk in self.chunks]
         self.rows: Callable[[Eligible], NDArray[np.intp]] = lru_cache(CACHED_VIEWS)(self._rows)
         self._words: Callable[[Eligible], Bm25] = lru_cache(CACHED_VIEWS)(self._bm25)
+        self._means: Callable[[Eligible], Mapping[str, NDArray[np.float64]]]
+        self._means = lru_cache(CACHED_VIEWS)(self._mean_directions)
 
     def manifest(self) -> Manifest:
-        """As `VectorStore.manifest`."""
         return self._manifest
 
     def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
-        """As `VectorStore.search`."""
-        check_question(vector, self._manifest.embedder.dimension)
+        self.check_question(vector)
         found = self._scan.top_k(vector, k, self.rows(eligible))
         return [
             Hit(self.chunks[row], cosine=score, dense_rank=rank)
             for rank, (row, score) in enumerate(found, start=1)
         ]
 
-    def lexical(self, query: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
-        """As `VectorStore.lexical`. The statistics are those of the eligible chunks alone: how
-        rare a word is in documents that the viewer may not see must not show in a score."""
+    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
         rows = self.rows(eligible)
-        found = self._words(eligible).top_k(query, k, [self._ids[row] for row in rows])
+        found = self._words(eligible).top_k(terms, k, [self._ids[row] for row in rows])
         return [
             Hit(self.chunks[rows[row]], lexical_score=score, lexical_rank=rank)
             for rank, (row, score) in enumerate(found, start=1)
         ]
+
+    def mean_cosines(self, vector: Vector, eligible: Eligible) -> Mapping[str, float]:
+        self.check_question(vector)
+        wide = vector.astype(np.float64)
+        asked = wide / np.linalg.norm(wide)
+        return {
+            language: round(float((asked * mean).sum()), DIGITS)
+            for language, mean in self._means(eligible).items()
+        }
+
+    def term_statistics(self, terms: Sequence[str], eligible: Eligible) -> TermStatistics:
+        words = self._words(eligible)
+        shares = {term: words.postings(term)[1] for term in terms}
+        held = {term: found for term, found in shares.items() if len(found)}
+        return TermStatistics(
+            words.size,
+            {term: len(found) for term, found in held.items()},
+            {term: round(float(found.max()), DIGITS) for term, found in held.items()},
+        )
+
+    def check_question(self, vector: Vector) -> None:
+        """StoreError for a vector that does not have the dimensions of the index."""
+        dimension = self._manifest.embedder.dimension
+        if vector.shape != (dimension,):
+            raise StoreError(
+                f"The question's vector has shape {vector.shape}; the index holds vectors of "
+                f"{dimension} dimensions."
+            )
+        check_vectors(vector[None, :], ["query"])
 
     def _rows(self, eligible: Eligible) -> NDArray[np.intp]:
         if type(eligible) is not Eligible:  # a database could not run another rule than the one
@@ -72,24 +107,24 @@ class Snapshot:
         return np.array(rows, dtype=np.intp)
 
     def _bm25(self, eligible: Eligible) -> Bm25:
-        return Bm25([self._terms[row] for row in self.rows(eligible)])
+        # Of the eligible passages alone: how rare a word is in documents that the viewer may not
+        # see must not show in a score.
+        return Bm25([self.terms[row] for row in self.rows(eligible)])
+
+    def _mean_directions(self, eligible: Eligible) -> Mapping[str, NDArray[np.float64]]:
+        rows = self.rows(eligible)
+        languages = np.array([self.chunks[row].meta.language for row in rows])
+        return {
+            str(language): mean_direction(self._vectors_at(rows[languages == language]))
+            for language in np.unique(languages)
+        }
+
+    def _vectors_at(self, rows: NDArray[np.intp]) -> Matrix:
+        return self.vectors[rows]
 
     @cached_property
     def _scan(self) -> Scan:
         return Scan(self.vectors, self._ids)
-
-    @cached_property
-    def _terms(self) -> list[list[str]]:
-        return [terms(chunk.searchable) for chunk in self.chunks]
-
-
-def check_question(vector: Vector, dimension: int) -> None:
-    """StoreError for a vector that does not have the dimensions of the index."""
-    if vector.shape != (dimension,):
-        raise StoreError(
-            f"The question's vector has shape {vector.shape}; the index holds vectors of "
-            f"{dimension} dimensions."
-        )
 
 
 def read_snapshot(connection: sqlite3.Connection) -> Snapshot:
@@ -106,11 +141,13 @@ def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
         raise StoreError("The index is empty. Run: labkit rebuild")
     manifest = from_json(head["lock"])
     chunks: list[Chunk] = []
-    vectors = bytearray()
+    terms: list[list[str]] = []
+    blobs = bytearray()
     for row in connection.execute(f"{CHUNKS} ORDER BY chunk.id"):
         chunk, blob = row_chunk(row, manifest.embedder.dimension)
         chunks.append(chunk)
-        vectors += blob
+        terms.append([intern(term) for term in row_terms(row, chunk)])  # one object a word
+        blobs += blob
     (documents,) = connection.execute("SELECT count(*) FROM document").fetchone()
     for name, found, noted in (
         ("document", documents, head["documents"]),
@@ -121,7 +158,9 @@ def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
     for name, found in zip(("corpus", "products"), table_hashes(connection), strict=True):
         if found != getattr(manifest, f"{name}_sha256"):
             raise damaged(f"{name}_sha256", "the documents are not those that the manifest notes")
-    return Snapshot(head["generation"], manifest, chunks, bytes(vectors))
+    vectors = np.frombuffer(blobs, np.dtype("<f4")).astype(np.float32, copy=False)
+    shape = (-1, manifest.embedder.dimension)
+    return Snapshot(head["generation"], manifest, chunks, vectors.reshape(shape), terms)
 
 
 def table_hashes(connection: sqlite3.Connection) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labkit.scan import check_vectors
+from labkit.similarity import check_vectors
 from labkit.store.manifest import check_manifest, from_json, to_json
 from labkit.store.rows import chunk_row, decode_vector, row_chunk
 from labkit.store.runs import RunRecords

@@ -1,8 +1,8 @@
 """The same index, searched inside SQLite: a `vec0` table of sqlite-vec beside the chunks.
 
 The chunks' vectors stay in the file. `vec0` proposes neighbours in float32; their own vectors are
-then read from the chunk table and scored by the scan of the reference store, so that both stores
-give the same lists. Whatever `vec0` cannot serve is read and scored without it.
+then read from the chunk table and scored as in the reference store, so that both stores give the
+same lists. Whatever `vec0` cannot serve is read and scored without it.
 
 Source: https://alexgarcia.xyz/sqlite-vec/ (its ARCHITECTURE.md describes the tables checked here).
 """
@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.scan import MARGIN, Scan, check_vectors
+from labkit.similarity import MARGIN, cosines
 from labkit.store import sqlite as reference
 from labkit.store.rows import damaged, decode_vector, encode_vector
-from labkit.store.snapshot import Snapshot, check_question, read_snapshot
+from labkit.store.snapshot import Snapshot, read_snapshot
 from labkit.store.sqlite import SqliteStore, explain, read_manifest
 from labkit.types import Eligible, Hit, Matrix, StoreError, Vector
 
@@ -31,6 +30,8 @@ MOST = 4096  # neighbours that vec0 gives at most
 SPARE = 32  # neighbours asked for beyond the k-th, among which near ties should end
 FEW = 0.03  # below this share of the rows, reading them beats looking for them among all
 SLOTS = 1024  # vectors that vec0 allocates at a time
+
+_Reading: TypeAlias = AbstractContextManager[sqlite3.Connection]
 
 
 class SqliteVecStore(SqliteStore):
@@ -56,24 +57,30 @@ class SqliteVecStore(SqliteStore):
     def search(self, vector: Vector, k: int, eligible: Eligible) -> list[Hit]:
         with self._searching() as connection:
             held = self._current(connection)
-            check_question(vector, held.snapshot.manifest().embedder.dimension)
-            check_vectors(vector[None, :], ["query"])
-            rowids = held.rowids[held.snapshot.rows(eligible)]
-            if k <= 0 or not len(rowids):
+            held.check_question(vector)
+            rows = held.rows(eligible)
+            if k <= 0 or not len(rows):
                 return []
-            near = _near(connection, vector, k, rowids, len(held.rowids))
-            return held.score(connection, vector, k, near)
+            near = _near(connection, vector, k, held.rowids[rows], len(held.rowids))
+            places = np.flatnonzero(np.isin(held.rowids, near))
+            scores = cosines(vector, held.read(connection, places))
+        best = sorted(zip((-scores).tolist(), places.tolist(), strict=True))[:k]  # in order of id
+        return [
+            Hit(held.chunks[place], cosine=-score + 0.0, dense_rank=rank)
+            for rank, (score, place) in enumerate(best, start=1)
+        ]
 
-    def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
+    def snapshot(self) -> Snapshot:
+        """The chunks as they stand, without their vectors."""
         with self._searching() as connection:
-            return self._current(connection).snapshot.lexical(terms, k, eligible)
+            return self._current(connection)
 
     def _current(self, connection: sqlite3.Connection) -> _Held:
-        """The chunks as they stand; read and checked again only when the generation has changed."""
+        """Read and checked again only when the generation has changed."""
         (generation,) = connection.execute("SELECT generation FROM manifest").fetchone()
         held = self._held
-        if held is None or held.snapshot.generation != generation:
-            self._held = held = _hold(connection)
+        if held is None or held.generation != generation:
+            self._held = held = _hold(connection, self._read)
         return held
 
     @contextmanager
@@ -234,41 +241,40 @@ def _near(
 # --- the chunks in memory, their vectors in the file ---------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Snapshot):
     """One generation of the index without its vectors; each chunk's rowid in the same order."""
 
-    snapshot: Snapshot
-    rowids: NDArray[np.int64]
+    def __init__(
+        self, whole: Snapshot, rowids: NDArray[np.int64], connect: Callable[[], _Reading]
+    ) -> None:
+        super().__init__(
+            whole.generation, whole.manifest(), whole.chunks, whole.vectors[:0].copy(), whole.terms
+        )
+        self.rowids = rowids
+        self._connect = connect
 
-    def score(
-        self, connection: sqlite3.Connection, query: Vector, k: int, rowids: NDArray[np.int64]
-    ) -> list[Hit]:
-        """The best k among `rowids`, as the reference store finds them, from their own vectors."""
-        places = np.flatnonzero(np.isin(self.rowids, rowids))
-        chunks = [self.snapshot.chunks[place] for place in places]
+    def read(self, connection: sqlite3.Connection, places: NDArray[np.intp]) -> Matrix:
+        """The vectors of some chunks, as the chunk table holds them."""
         rows = connection.execute(
             "SELECT id, vector FROM chunk WHERE rowid IN (SELECT value FROM json_each(?)) "
             "ORDER BY id",
-            (json.dumps(rowids.tolist()),),
+            (json.dumps(self.rowids[places].tolist()),),
         ).fetchall()
-        if [name for name, _ in rows] != [chunk.id for chunk in chunks]:
+        if [name for name, _ in rows] != [self.chunks[place].id for place in places]:
             raise damaged("chunk", "its rows have been renumbered")
-        vectors = np.stack([decode_vector(blob) for _, blob in rows])
-        found = Scan(vectors, [chunk.id for chunk in chunks]).top_k(query, k)
-        return [
-            Hit(chunks[place], cosine=score, dense_rank=rank)
-            for rank, (place, score) in enumerate(found, start=1)
-        ]
+        return np.stack([decode_vector(blob) for _, blob in rows])
+
+    def _vectors_at(self, rows: NDArray[np.intp]) -> Matrix:
+        with self._connect() as connection:
+            return self.read(connection, rows)
 
 
-def _hold(connection: sqlite3.Connection) -> _Held:
+def _hold(connection: sqlite3.Connection, connect: Callable[[], _Reading]) -> _Held:
     """Read and check the whole index; keep all but the vectors."""
     whole = read_snapshot(connection)
     rowids = [rowid for (rowid,) in connection.execute("SELECT rowid FROM chunk ORDER BY id")]
     _check_dense(connection, rowids, whole.vectors)
-    snapshot = Snapshot(whole.generation, whole.manifest(), whole.chunks, b"")
-    return _Held(snapshot, np.array(rowids, dtype=np.int64))
+    return _Held(whole, np.array(rowids, dtype=np.int64), connect)
 
 
 def _check_dense(connection: sqlite3.Connection, rowids: Sequence[int], vectors: Matrix) -> None:
@@ -336,6 +342,9 @@ class _Row(tuple[Any, ...]):
     """A row of apsw whose values are found by position and by name, as in `sqlite3.Row`."""
 
     names: list[str]
+
+    def keys(self) -> list[str]:
+        return self.names
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str) and key not in self.names:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders import metadata
 from labkit.answering.access_filter import admit, is_eligible
 from labkit.ranking.policy import rank_strict
-from labkit.scan import Scan
+from labkit.similarity import Scan
 from labkit.types import Chunk, Eligible, Hit, LabError, Metadata, Viewer
 from strategies import any_text, any_words, matrices
 

@@ -136,7 +136,7 @@ def test_a_trace_says_what_each_stage_received_and_decided() -> None:
         "organisation": "ACME",
         "as_of": "2026-10-23",
     }
-    assert (details["retrieval"]["policy"], details["retrieval"]["eligible"]) == ("toy", 1)
+    assert details["retrieval"]["policy"] == "toy"
     assert [hit["chunk_id"] for hit in details["retrieval"]["kept"]] == ["export#0"]
     assert details["generator"] == {"can_answer": True, "proposed": [f"[export#0] {TEXT}"]}
     assert details["gate"] == {"passed": ["export#0"]}

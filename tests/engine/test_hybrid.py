@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from math import inf, log, nan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +22,7 @@ from labkit.ranking.hybrid import hybrid_refusal, rank_hybrid, reachable_score, 
 from labkit.ranking.lexical import Bm25
 from labkit.store import SqliteStore
 from labkit.text import terms
-from labkit.types import Document, Hit, Reason, StoreError, Viewer
+from labkit.types import Document, Hit, Reason, StoreError, TermStatistics, Viewer
 from strategies import any_text, any_words
 
 READER = Viewer("ACME", frozenset({"readers"}))
@@ -81,6 +83,18 @@ def lexical(*rows: tuple[str, float]) -> list[Hit]:
     ]
 
 
+def means(hits: Sequence[Hit]) -> dict[str, float]:
+    """What a store says of an index that holds these passages and no other."""
+    languages = {hit.chunk.meta.language for hit in hits}
+    of = {name: [h.cosine for h in hits if h.chunk.meta.language == name] for name in languages}
+    return {name: sum(found) / len(found) for name, found in of.items()}
+
+
+def fuse(near: list[Hit], worded: list[Hit], *arguments: Any, **options: Any) -> list[Hit]:
+    """`rank_hybrid` in an index that holds these passages and no other."""
+    return rank_hybrid(near, worded, means(near), *arguments, **options)
+
+
 def kept(hits: list[Hit]) -> list[str]:
     return [hit.chunk.source_id for hit in hits if not hit.dropped]
 
@@ -95,7 +109,7 @@ def test_a_worked_example():
     | c  | 0.6    | (0.6 - 0.5) / 0.4 = 0.25  | 2    | 0.25  | 0.25  |
     | d  | 0.5    | 0                         | 3    | 0.375 | 0.188 |
     """
-    ranked = rank_hybrid(
+    ranked = fuse(
         dense(("a", 0.9), ("b", 0.7), ("c", 0.6), ("d", 0.5)),
         lexical(("b", 6.0), ("d", 3.0), ("c", 2.0)),
         reachable=8.0,
@@ -116,8 +130,8 @@ def test_a_worked_example():
 
 def test_the_weight_is_the_part_of_the_meaning():
     near, worded = dense(("a", 0.9), ("b", 0.1)), lexical(("b", 1.0))
-    assert kept(rank_hybrid(near, worded, 1.0, 0.5, weight=0.6)) == ["a", "b"]
-    assert kept(rank_hybrid(near, worded, 1.0, 0.5, weight=0.4)) == ["b", "a"]
+    assert kept(fuse(near, worded, 1.0, 0.5, weight=0.6)) == ["a", "b"]
+    assert kept(fuse(near, worded, 1.0, 0.5, weight=0.4)) == ["b", "a"]
 
 
 def test_a_cosine_counts_from_the_mean_of_its_language():
@@ -125,7 +139,7 @@ def test_a_cosine_counts_from_the_mean_of_its_language():
     means 0.85 and 0.75, so fr1 stands 0.01 above its own and en1 stands 0.05 above."""
     french = dense(("fr1", 0.86), ("fr2", 0.84), language="fr")
     english = dense(("en1", 0.80), ("en2", 0.70))
-    ranked = rank_hybrid(in_order(french + english), [], 1.0, 0.8, weight=1.0, k=4)
+    ranked = fuse(in_order(french + english), [], 1.0, 0.8, weight=1.0, k=4)
     assert kept(ranked) == ["en1", "fr1", "fr2", "en2"]
     assert [hit.fused for hit in ranked] == pytest.approx([1, 0.6, 0.4, 0])
     assert [hit.dense_rank for hit in ranked] == [1, 2, 3, 4]
@@ -134,21 +148,21 @@ def test_a_cosine_counts_from_the_mean_of_its_language():
 
 def test_in_one_language_the_order_is_that_of_the_cosines():
     found = dense(("a", 0.9), ("b", 0.7), ("c", 0.8))
-    assert kept(rank_hybrid(found, [], 1.0, 0.5, weight=1.0)) == ["a", "c", "b"]
+    assert kept(fuse(found, [], 1.0, 0.5, weight=1.0)) == ["a", "c", "b"]
 
 
 def test_only_the_best_of_each_side_are_candidates():
     near = dense(*((name, 0.9 - place / 100) for place, name in enumerate("abcdef")))
     worded = lexical(("f", 3.0), ("e", 2.0), ("d", 1.0))
-    ranked = rank_hybrid(near, worded, 4.0, 0.5, 0.5, k=9, candidates=2)
+    ranked = fuse(near, worded, 4.0, 0.5, 0.5, k=9, candidates=2)
     assert sorted(kept(ranked)) == ["a", "b", "e", "f"]
     (f,) = [hit for hit in ranked if hit.chunk.source_id == "f"]
     assert (f.dense_rank, f.cosine, f.fused) == (None, pytest.approx(0.85), 0.375)
 
 
 def test_one_candidate_and_equal_cosines_are_the_best_there_is():
-    assert [h.fused for h in rank_hybrid(dense(("a", 0.9)), [], 0.0, 0.5, 0.5)] == [0.5]
-    both = rank_hybrid(dense(("b", 0.9), ("a", 0.9)), [], 0.0, 0.5, 0.5)
+    assert [h.fused for h in fuse(dense(("a", 0.9)), [], 0.0, 0.5, 0.5)] == [0.5]
+    both = fuse(dense(("b", 0.9), ("a", 0.9)), [], 0.0, 0.5, 0.5)
     assert [(hit.chunk.source_id, hit.fused) for hit in both] == [("a", 0.5), ("b", 0.5)]
 
 
@@ -156,7 +170,7 @@ def test_passages_that_say_the_same_take_one_place():
     text = "Every reading of the last hour is kept for three days on the gateway itself, then sent."
     rows = [("old", 0.9, date(2025, 1, 1)), ("new", 0.8, date(2026, 5, 1))]
     copies = [Hit(chunk(n, text, valid_from=day), cosine=c) for n, c, day in rows]
-    ranked = rank_hybrid([*copies, *dense(("z", 0.7))], [], 1.0, 0.5, 1.0, k=2)
+    ranked = fuse([*copies, *dense(("z", 0.7))], [], 1.0, 0.5, 1.0, k=2)
     assert kept(ranked) == ["new", "z"]
     assert {hit.chunk.source_id: hit.dropped for hit in ranked if hit.dropped} == {
         "old": "the same passage as new#0"
@@ -175,18 +189,18 @@ def test_a_near_passage_or_enough_words_will_do():
         (far, lexical(("a", 2.0)), 1.0),
         ([], [], -1.0),
     ]:
-        ranked = rank_hybrid(near, worded, 8.0, 0.7, 0.5)
+        ranked = fuse(near, worded, 8.0, 0.7, 0.5)
         assert support(ranked, 8.0) == decides
         assert bool(kept(ranked)) == (decides >= 0.7)
 
 
 def test_the_threshold_decides_for_the_whole_question():
     """What is kept beside the nearest passage need not be as near: the answer may be there."""
-    assert kept(rank_hybrid(dense(("a", 0.7), ("b", 0.2)), [], 1.0, 0.7, 0.5)) == ["a", "b"]
+    assert kept(fuse(dense(("a", 0.7), ("b", 0.2)), [], 1.0, 0.7, 0.5)) == ["a", "b"]
 
 
 def test_a_refusal_says_what_would_have_been_enough():
-    ranked = rank_hybrid(dense(("a", 0.41)), lexical(("a", 1.0)), 8.0, 0.7, 0.5)
+    ranked = fuse(dense(("a", 0.41)), lexical(("a", 1.0)), 8.0, 0.7, 0.5)
     assert [hit.dropped for hit in ranked] == [
         "nothing found is near enough, in meaning or in words"
     ]
@@ -201,28 +215,26 @@ def test_a_refusal_says_what_would_have_been_enough():
 
 def test_what_words_could_reach():
     """csv has 0.5 at best, pdf 0.3; nothing knows "hush": ln(2 · 3 + 2), and "csv" counts once."""
-    alone = {"csv": [0.5, 0.1], "pdf": [0.3], "hush": []}
-
-    def search(term: str) -> list[Hit]:
-        return lexical(*((f"{term}{n}", score) for n, score in enumerate(alone[term])))
-
-    found = reachable_score(["csv", "hush", "csv", "pdf"], 3, search)
+    known = TermStatistics(3, {"csv": 2, "pdf": 1}, {"csv": 0.5, "pdf": 0.3})
+    found = reachable_score(["csv", "hush", "csv", "pdf"], known)
     assert found == pytest.approx(0.5 + 0.3 + log(8))
-    assert reachable_score([], 3, search) == 0
+    assert reachable_score([], known) == 0
 
 
 @given(st.lists(any_words, max_size=8), any_words)
 def test_no_passage_scores_more_than_the_words_could_reach(passages, question):
     index, asked = Bm25([terms(passage) for passage in passages]), terms(question)
-    ids = [f"id{row}" for row in range(len(passages))]
-
-    def search(term: str) -> list[Hit]:
-        found = index.top_k([term], 1, ids)
-        return lexical(*((ids[row], score) for row, score in found))
-
-    reachable = reachable_score(asked, len(passages), search)
-    for _, score in index.top_k(asked, 99, ids):
+    best = {term: max(index.postings(term)[1], default=0.0) for term in asked}
+    held = {term: share for term, share in best.items() if share}
+    reachable = reachable_score(asked, TermStatistics(len(passages), {}, held))
+    for score in index.scores(asked):
         assert score <= reachable + 1e-9
+
+
+@pytest.mark.parametrize("threshold", [nan, -1.01, 1.5, inf])
+def test_a_threshold_that_is_no_cosine_is_refused_by_name(threshold):
+    with pytest.raises(ValueError, match=r"^the threshold is .*; a cosine lies from -1 to 1\.$"):
+        fuse(dense(("a", 0.9)), [], 1.0, threshold, 0.5)
 
 
 cosines = st.sampled_from([-1.0, -0.2, 0.0, 0.5, 0.5, 0.9, 1.0])
@@ -239,7 +251,7 @@ def test_what_holds_for_any_two_lists(found, weight, threshold, k, candidates):
     before = [*near], [*worded]
 
     def rank(k: int) -> list[Hit]:
-        return rank_hybrid(near, worded, 4.0, threshold, weight, k, candidates)
+        return fuse(near, worded, 4.0, threshold, weight, k, candidates)
 
     ranked = rank(k)
     assert (near, worded) == before
@@ -296,6 +308,7 @@ def test_the_search_finds_ranks_and_says_what_it_did(store: SqliteStore) -> None
         "k": 3,
         "weight": 0.5,
         "support": 1.0,
+        "eligible": 3,
     }
     assert {hit.chunk.source_id for hit in found.ranked} == {"export", "alerts", "reset"}
 

@@ -109,7 +109,7 @@ def content(store: SqliteStore) -> Any:
         for name in store.document_hashes()
         for chunk, vector in store.chunk_vectors(name)
     }
-    manifest = store.snapshot().manifest
+    manifest = store.manifest()
     return manifest, dict(sorted(found.items())), store.document_hashes(), store.stats()
 
 

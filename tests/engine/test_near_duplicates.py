@@ -16,8 +16,8 @@ from builders import chunk
 from conftest import CHECKOUT
 from labkit.chunking.markdown import MarkdownChunker
 from labkit.documents import Plain, Rules, read_folder
-from labkit.ranking.near_duplicates import MIN_WORDS, THRESHOLD, collapse, near_duplicates
-from labkit.types import Chunk, Hit
+from labkit.ranking.near_duplicates import MIN_WORDS, THRESHOLD, near_duplicates
+from labkit.types import Chunk
 
 LONG = (
     "Please send the device back to the warehouse within thirty days of delivery, in its original "
@@ -229,51 +229,6 @@ def test_exactly_the_passages_alike_are_found(texts: list[str]) -> None:
             assert a.id in found or b.id in found
         if found.get(b.id) == a.id or found.get(a.id) == b.id:
             assert alike
-
-
-# --- among hits -----------------------------------------------------------------------------------
-
-
-def hits(*chunks: Chunk) -> list[Hit]:
-    return [Hit(item, fused=1 / rank) for rank, item in enumerate(chunks, start=1)]
-
-
-def test_a_repeat_is_dropped_and_says_for_which() -> None:
-    first, second = collapse(hits(chunk("a", LONG), chunk("b", LONG)))
-    assert (first.chunk.id, first.dropped) == ("a#0", "")
-    assert (second.chunk.id, second.dropped) == ("b#0", "the same passage as a#0")
-    assert second.fused == 0.5
-
-
-def test_the_canonical_passage_takes_the_place_of_the_best_of_its_kind() -> None:
-    other = chunk(
-        "other", "Something else that has quite enough words to be compared with the rest."
-    )
-    ranked = hits(chunk("b", LONG), other, chunk("a", LONG))
-    kept = collapse(ranked)
-    assert [hit.chunk.id for hit in kept] == ["a#0", "b#0", "other#0"]
-    assert [hit.fused for hit in kept] == [1 / 3, 1, 1 / 2]  # scores stay with their passages
-    assert ranked == hits(chunk("b", LONG), other, chunk("a", LONG))
-
-
-def test_no_passage_gives_way_to_one_that_is_not_shown() -> None:
-    below, kept = hits(chunk("a", LONG), chunk("b", LONG))
-    below = replace(below, dropped="cosine below 0.50")
-    assert collapse([below, kept]) == [below, kept]
-
-
-@given(st.lists(st.tuples(_WORDS.map(" ".join), st.booleans()), max_size=8))
-def test_collapsing_loses_no_hit_and_never_a_whole_group(rows) -> None:
-    given_hits = [
-        Hit(chunk(f"d{number}", text), dropped="for a reason" if dropped else "")
-        for number, (text, dropped) in enumerate(rows)
-    ]
-    result = collapse(given_hits)
-    assert sorted(hit.chunk.id for hit in result) == sorted(h.chunk.id for h in given_hits)
-    kept = {hit.chunk.id for hit in result if not hit.dropped}
-    for hit in result:
-        if hit.dropped.startswith("the same passage as "):
-            assert hit.dropped.removeprefix("the same passage as ") in kept
 
 
 # --- on real texts, and in time -------------------------------------------------------------------

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import date
+from math import inf, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import chunk
-from labkit.ranking.policy import rank_strict, strict_refusal
-from labkit.types import Hit, Reason
+from labkit.ranking import policy
+from labkit.ranking.near_duplicates import near_duplicates
+from labkit.ranking.policy import COMPARED, keep_best, rank_strict, strict_refusal
+from labkit.types import Chunk, Hit, Reason
 from strategies import any_text, any_words
 
 
@@ -102,17 +107,27 @@ def test_a_cosine_at_the_threshold_passes():
     assert kept(rank_strict("csv", hits(("a", 0.4999, "csv")), threshold=0.5)) == []
 
 
-def test_words_are_those_of_title_and_text_and_count_once_each():
-    titled = Hit(chunk("a", "csv csv csv", title="Export"), cosine=0.9)
-    (hit,) = rank_strict("export of csv, csv or pdf", [titled], threshold=0.5)
-    assert hit.lexical_score == 2.0
+def test_words_are_those_of_title_headings_and_text_and_count_once_each():
+    titled = chunk("a", "csv csv csv", title="Export")
+    hit = Hit(replace(titled, context="Refunds\nIn Europe"), cosine=0.9)
+    (ranked,) = rank_strict("export of csv, csv, pdf or refund", [hit], threshold=0.5)
+    assert ranked.lexical_score == 3.0
 
 
-def test_the_headings_above_a_chunk_give_it_no_word():
-    above = Hit(chunk("a", "text", title=""), cosine=0.9)
-    with_context = Hit(type(above.chunk)(above.chunk.meta, 0, 0, 4, "text", "Export"), cosine=0.9)
-    (hit,) = rank_strict("export", [with_context], threshold=0.5)
-    assert hit.lexical_rank is None
+def test_equal_counts_of_words_are_ranked_by_cosine_and_never_by_a_files_name():
+    """The same page under two names, among twenty that share as many words with the question."""
+    others = [(f"note{n:02}", 0.3, "csv") for n in range(20)]
+    for name in ("a-page", "z-page"):
+        ranked = rank_strict("csv", hits(*others, (name, 0.9, "csv")), threshold=0.5)
+        assert (ranked[0].chunk.source_id, ranked[0].lexical_rank) == (name, 1)
+        assert [hit.lexical_rank for hit in ranked] == [hit.dense_rank for hit in ranked]
+
+
+@pytest.mark.parametrize("threshold", [nan, -1.01, 1.5, inf])
+def test_a_threshold_that_is_no_cosine_is_refused_by_name(threshold):
+    message = f"the threshold is {threshold}; a cosine lies from -1 to 1."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        rank_strict("csv", hits(("a", 0.9, "csv")), threshold)
 
 
 def test_a_question_of_stop_words_has_no_lexical_rank_anywhere():
@@ -176,7 +191,78 @@ def test_what_is_kept_is_near_shares_a_word_and_comes_first(question, rows, k):
         assert strict_refusal(ranked, 0.45).message
 
 
+def test_a_word_that_stands_in_no_near_passage_is_not_said_to_stand_nowhere():
+    ranked = rank_strict("csv", hits(("a", 0.9, "pdf")), threshold=0.5)
+    assert strict_refusal(ranked, 0.5, known=True).message == (
+        "The passages near in meaning share no significant word with the question."
+    )
+
+
 @given(any_text)
 def test_no_question_raises(question):
     ranked = rank_strict(question, hits(("a", 0.9, "csv"), ("b", 0.8, question)), threshold=0.5)
     assert len(ranked) == 2
+
+
+# --- passages that say the same ------------------------------------------------------------------
+
+LONG = "Every reading of the last hour is kept for three days on the gateway itself, then sent."
+
+
+def ranked(*chunks: Chunk) -> list[Hit]:
+    return [Hit(item, fused=1 / rank) for rank, item in enumerate(chunks, start=1)]
+
+
+def test_a_repeat_is_dropped_and_says_for_which() -> None:
+    first, second = keep_best(ranked(chunk("a", LONG), chunk("b", LONG)), 3)
+    assert (first.chunk.id, first.dropped) == ("a#0", "")
+    assert (second.chunk.id, second.dropped) == ("b#0", "the same passage as a#0")
+    assert second.fused == 0.5
+
+
+def test_the_canonical_passage_takes_the_place_of_the_best_of_its_kind() -> None:
+    other = chunk("other", LONG.replace("reading", "alarm"))
+    given_hits = ranked(chunk("b", LONG), other, chunk("a", LONG))
+    found = keep_best(given_hits, 3)
+    assert [hit.chunk.id for hit in found] == ["a#0", "b#0", "other#0"]
+    assert [hit.fused for hit in found] == [1 / 3, 1, 1 / 2]  # scores stay with their passages
+    assert given_hits == ranked(chunk("b", LONG), other, chunk("a", LONG))
+
+
+def test_no_passage_gives_way_to_one_that_is_not_shown() -> None:
+    below, found = ranked(chunk("a", LONG), chunk("b", LONG))
+    below = replace(below, dropped="cosine below 0.50")
+    assert keep_best([below, found], 3) == [below, found]
+
+
+def test_a_thousand_passages_are_not_compared_to_keep_three(monkeypatch) -> None:
+    compared: list[int] = []
+    monkeypatch.setattr(
+        policy, "near_duplicates", lambda c: compared.append(len(c)) or near_duplicates(c)
+    )
+    words = [f"word{n}" for n in range(1100)]
+    hits_ = ranked(*(chunk(f"d{n:04}", " ".join(words[n : n + 30])) for n in range(1000)))
+    assert len([hit for hit in keep_best(hits_, 3) if not hit.dropped]) == 3
+    assert compared == [COMPARED]
+    compared.clear()
+    same = ranked(*(chunk(f"d{n:04}", LONG) for n in range(120)), chunk("z", "Others."))
+    assert kept(keep_best(same, 2)) == ["d0000", "z"], "repeats never take the places of others"
+    assert compared == [COMPARED, 2 * COMPARED, 121]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([LONG, LONG[:40], LONG + " Always."]), st.booleans())),
+    st.integers(0, 9),
+)
+def test_keeping_loses_no_hit_and_never_a_whole_group(rows, k) -> None:
+    given_hits = [
+        Hit(chunk(f"d{number}", text), dropped="for a reason" if dropped else "")
+        for number, (text, dropped) in enumerate(rows)
+    ]
+    result = keep_best(given_hits, k)
+    assert sorted(hit.chunk.id for hit in result) == sorted(h.chunk.id for h in given_hits)
+    found = {hit.chunk.id for hit in result if not hit.dropped}
+    assert len(found) <= k
+    for hit in result:
+        if hit.dropped.startswith("the same passage as ") and len(found) < k:
+            assert hit.dropped.removeprefix("the same passage as ") in found

@@ -239,7 +239,7 @@ def test_the_vectors_stay_in_the_file_and_the_rest_is_read_once(
     store.search(query(1, 0), 3, READER)
     held = store._held
     assert held is not None
-    assert (len(held.snapshot.chunks), held.snapshot.vectors.size) == (40, 0)
+    assert (len(held.chunks), held.vectors.size) == (40, 0)
     monkeypatch.setattr(sqlite_vec, "read_snapshot", None)
     assert ids(store.search(query(1, 0), 1, READER)) == ["d00000"]
     assert len(store.lexical(["text"], 99, READER)) == 40

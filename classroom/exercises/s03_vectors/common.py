@@ -12,7 +12,7 @@ from labkit import similarity
 
 Vector = list[float]
 Scored = list[tuple[str, float]]
-OFF_LIMITS = ("labkit.similarity", "labkit.scan", "classroom.exercises")
+OFF_LIMITS = ("labkit.similarity", "classroom.exercises")
 
 
 def dot(a: Sequence[float], b: Sequence[float]) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from labkit.scan import check_vectors
+from labkit.similarity import check_vectors
 from labkit.store import rows
 from labkit.types import EmbeddingError
 
@@ -131,7 +131,7 @@ EXERCISE = Exercise(
     ),
     off_limits=(
         "labkit.store",
-        "labkit.scan",
+        "labkit.similarity",
     ),
     points=5,
     minutes=15,
