@@ -1,4 +1,4 @@
-"""Small instruments for lessons: turn something and see what it does.
+"""Small widgets for lessons: turn something and see what it does.
 
 Each shows its picture at once, without any kernel behind it; in a live notebook, controls stand
 above the picture. `LABKIT_WIDGETS=off` leaves the controls out, for stored and tested outputs.
@@ -17,7 +17,7 @@ from labkit.chunking import windows
 from labkit.types import Citation, Hit, Proposal, Refused, Retrieval
 
 
-class Instrument:
+class Widget:
     """A picture that depends on a few values, and the controls that change them.
 
     `state` holds the values now, `picture()` the picture for them.
@@ -62,7 +62,7 @@ class Instrument:
         return widgets.VBox([*controls, shown])
 
 
-def chunk_explorer(text: str, size: int = 120, overlap: int = 20) -> Instrument:
+def chunk_explorer(text: str, size: int = 120, overlap: int = 20) -> Widget:
     """See what size and overlap do to a text."""
     import ipywidgets as widgets
 
@@ -73,10 +73,10 @@ def chunk_explorer(text: str, size: int = 120, overlap: int = 20) -> Instrument:
         return lambda **options: widgets.IntSlider(min=minimum, max=maximum, **options)
 
     controls = {"size": slider(20, max(40, len(text))), "overlap": slider(0, 200)}
-    return Instrument(draw, controls, size=size, overlap=overlap)
+    return Widget(draw, controls, size=size, overlap=overlap)
 
 
-def threshold_slider(ranked: Sequence[Hit], threshold: float = 0.25) -> Instrument:
+def threshold_slider(ranked: Sequence[Hit], threshold: float = 0.25) -> Widget:
     """See which passages come and go with the threshold."""
     import ipywidgets as widgets
 
@@ -90,10 +90,10 @@ def threshold_slider(ranked: Sequence[Hit], threshold: float = 0.25) -> Instrume
     def slider(**options: Any) -> Any:
         return widgets.FloatSlider(min=0, max=1, step=0.01, **options)
 
-    return Instrument(draw, {"threshold": slider}, threshold=threshold)
+    return Widget(draw, {"threshold": slider}, threshold=threshold)
 
 
-def evidence_editor(retrieval: Retrieval, chunk_id: str = "", quote: str = "") -> Instrument:
+def evidence_editor(retrieval: Retrieval, chunk_id: str = "", quote: str = "") -> Widget:
     """Type a quotation and see what the gate says of it."""
     import ipywidgets as widgets
 
@@ -114,4 +114,4 @@ def evidence_editor(retrieval: Retrieval, chunk_id: str = "", quote: str = "") -
             layout={"width": "95%", "height": "80px"}, **options
         ),
     }
-    return Instrument(draw, controls, chunk_id=chunk_id or (ids[0] if ids else ""), quote=quote)
+    return Widget(draw, controls, chunk_id=chunk_id or (ids[0] if ids else ""), quote=quote)
