@@ -85,5 +85,5 @@ def _versions() -> dict[str, str]:
 
 def _submission(submission: Submission) -> str:
     """Over what was sent, and over what was found of it where nothing could be read."""
-    sent = submission.sha256 or hashlib.sha256(submission.content).hexdigest()
-    return hashlib.sha256(f"{sent} {submission.findings}".encode()).hexdigest()
+    about = f"{submission.sha256} {submission.findings}"
+    return hashlib.sha256(about.encode()).hexdigest()

@@ -51,17 +51,38 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class RawCell:
+    """A cell as it stands in a file. `number` counts all cells from 1; `code` tells a code cell
+    from text; `grade_id` and `solution` are nbgrader's, empty and false if there are none."""
+
+    number: int
+    source: str
+    code: bool = True
+    grade_id: str = ""
+    solution: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What was read of a file, without outputs: a class of pictures would fill the memory."""
+
+    cells: tuple[RawCell, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notebook: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """A student's work on one assignment, as found. `name` is its place below the folder of
-    submissions, for people; `content` its bytes, empty where they could not be read, and without
-    the outputs of a large notebook; `sha256` the hash of what was sent; `folder` the name that the
-    student's folder has among the results. `platform` is "canvas", "moodle" or empty,
-    and `number` what the platform counts the student by."""
+    submissions, for people; `file` what was read of it, nothing where it could not be;
+    `sha256` the hash of what was sent; `folder` the name that the student's folder has among the
+    results. `platform` is "canvas", "moodle" or empty, and `number` what the platform counts the
+    student by. `findings` are those of its place; those of its reading stand in `file`."""
 
     student: str
     assignment: str
     name: str
-    content: bytes
+    file: File = File()
     findings: tuple[Finding, ...] = ()
     folder: str = ""
     number: str = ""

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from classroom.exercises import ALL
 from classroom.grading.names import file_name, file_names, shown
-from classroom.grading.submissions import candidates, found
+from classroom.grading.submissions import files
+from classroom.grading.submissions.candidates import MAX_NAMED, submissions_of
 from classroom.grading.submissions.collect import collect
 from classroom.grading.submissions.place import Place, place_of
 from classroom.grading.submissions.triage import triage
@@ -111,7 +112,7 @@ def test_every_layout_gives_the_same_submissions(layout: str, how: str, tmp_path
         root.write_bytes(zipped({f"{top}{name}": content for name, content in files.items()}))
     submissions = collect(root)
     assert whose(submissions) == [ANNA, BEN]
-    assert all(kinds(s) in ([], [Kind.LATE]) and s.content for s in submissions)
+    assert all(kinds(s) in ([], [Kind.LATE]) and s.file.cells for s in submissions)
     assert all(not s.name.startswith(("class", "submitted", "/")) for s in submissions)
     for submission in submissions:
         assert set(kinds(triage(submission))) <= {Kind.MAGIC, Kind.SOLUTION_MARKS}
@@ -135,7 +136,7 @@ def test_a_file_with_several_stages_is_a_submission_for_each(tmp_path: Path) -> 
     put(tmp_path, {"anna.py": both})
     submissions = collect(tmp_path)
     assert whose(submissions) == [("anna", CHUNKING), ("anna", STORE)]
-    assert [s.content for s in submissions] == [both, both]
+    assert [s.file.cells[0].source for s in submissions] == [both.decode()] * 2
 
 
 def test_a_helper_of_another_stage_does_not_make_a_second_submission(tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_the_same_work_twice_asks_nobody_for_a_look(tmp_path: Path) -> None:
 
 def test_a_second_file_that_cannot_be_read_asks_for_a_look(tmp_path: Path) -> None:
     put(tmp_path, {f"anna/{CHUNKING}/a.ipynb": work()})
-    put(tmp_path, {f"anna/{CHUNKING}/b.ipynb": b"0" * (found.MAX_BYTES + 1)})
+    put(tmp_path, {f"anna/{CHUNKING}/b.ipynb": b"0" * (files.MAX_BYTES + 1)})
     (finding,) = collect(tmp_path)[0].findings
     assert finding.message.endswith("b.ipynb, which cannot be read.")
     assert not finding.repaired
@@ -343,7 +344,7 @@ def test_one_file_is_a_class_of_one(name: str, student: str, tmp_path: Path) -> 
     content = script(2) if name.endswith(".py") else work()
     (submission,) = collect(put(tmp_path, {name: content}) / name)
     assert (submission.student, submission.assignment) == (student, CHUNKING)
-    assert (submission.content, submission.name) == (content, name)
+    assert (submission.sha256, submission.name) == (hashlib.sha256(content).hexdigest(), name)
 
 
 @pytest.mark.parametrize("name", ["scan.pdf", "README"])
@@ -379,7 +380,7 @@ def others_stand(root: Path) -> Submission:
 def test_a_document_instead_of_a_notebook_is_said(tmp_path: Path) -> None:
     put(tmp_path, {"anna/answer.docx": b"PK", "anna/scan.pdf": b"%PDF"})
     anna = others_stand(tmp_path)
-    assert (anna.assignment, anna.content, kinds(anna)) == ("", b"", [Kind.NO_NOTEBOOK])
+    assert (anna.assignment, anna.file.cells, kinds(anna)) == ("", (), [Kind.NO_NOTEBOOK])
     assert "anna/answer.docx, anna/scan.pdf" in anna.findings[0].message
 
 
@@ -405,15 +406,15 @@ def test_a_file_of_something_else_is_not_ours(tmp_path: Path) -> None:
 def test_files_of_no_assignment_are_one_submission_that_names_them(tmp_path: Path) -> None:
     put(tmp_path, {f"anna/physics{n}.py": b"E = 1" for n in range(9)}, changed=100)
     anna = others_stand(tmp_path)
-    assert kinds(anna) == [Kind.NOT_OURS] * (1 + candidates.MAX_NAMED)
+    assert kinds(anna) == [Kind.NOT_OURS] * (1 + MAX_NAMED)
     assert anna.name == "anna/physics8.py"
     assert anna.findings[1].message.startswith("anna/physics7.py: Nothing in this file")
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
-    put(tmp_path, {"anna/chunking.ipynb": b"x" * (found.MAX_BYTES + 1)})
+    put(tmp_path, {"anna/chunking.ipynb": b"x" * (files.MAX_BYTES + 1)})
     anna = others_stand(tmp_path)
-    assert (anna.assignment, anna.content, kinds(anna)) == (CHUNKING, b"", [Kind.TOO_LARGE])
+    assert (anna.assignment, anna.file.cells, kinds(anna)) == (CHUNKING, (), [Kind.TOO_LARGE])
     assert triage(anna).findings == ()
 
 
@@ -421,14 +422,14 @@ def test_a_file_that_the_computer_refuses_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, {"anna/chunking.ipynb": work()})
-    plain = found._read
+    plain = files._read
 
     def read(path: Path, limit: int) -> bytes:
         if path.parent.name == "anna":
             raise PermissionError(13, "Permission denied", str(path))
         return plain(path, limit)
 
-    monkeypatch.setattr(found, "_read", read)
+    monkeypatch.setattr(files, "_read", read)
     assert kinds(others_stand(tmp_path)) == [Kind.UNREADABLE]
 
 
@@ -439,7 +440,7 @@ def test_links_are_never_followed(tmp_path: Path) -> None:
     (root / "anna" / "chunking.ipynb").symlink_to(secret / "chunking.ipynb")
     (root / "anna" / "loop").symlink_to(root)
     anna, *_ = collect(put(root, {"ben/store.ipynb": work(STORE)}))
-    assert all(s.content == b"" for s in collect(root) if s.student == "anna")
+    assert all(s.file.cells == () for s in collect(root) if s.student == "anna")
     assert Kind.IGNORED_FILE in kinds(anna)
 
 
@@ -450,7 +451,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 
 
 def test_a_student_cannot_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(candidates, "MAX_STUDENT_BYTES", 20_000)
+    monkeypatch.setattr(files, "MAX_STUDENT_BYTES", 20_000)
     put(tmp_path, {f"anna/ps0{n}.ipynb": work(assignment_name(n)) for n in range(1, 8)})
     put(tmp_path, {"ben/store.ipynb": work(STORE)})
     submissions = collect(tmp_path)
@@ -462,7 +463,7 @@ def test_a_student_cannot_fill_the_memory(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_student_cannot_send_files_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(found, "MAX_FILES", 10)
+    monkeypatch.setattr(files, "MAX_FILES", 10)
     put(tmp_path, {"anna/a.ipynb": work()} | {f"anna/b{n}.txt": b"x" for n in range(20)})
     put(tmp_path, {"ben/store.ipynb": work(STORE)})
     submissions = collect(tmp_path)
@@ -497,7 +498,7 @@ def test_a_name_that_leads_out_of_a_zip_is_told_and_not_read(name: str, tmp_path
     also = {"store.ipynb": work(STORE)}
     put(tmp_path, {"anna.zip": zip_with(entry(name), work(), also), "ben.py": script(4)})
     evil, good, ben = collect(tmp_path)
-    assert (evil.student, evil.content, kinds(evil)) == ("anna", b"", [Kind.HOSTILE_NAME])
+    assert (evil.student, evil.file.cells, kinds(evil)) == ("anna", (), [Kind.HOSTILE_NAME])
     assert [(good.student, good.assignment), (ben.student, ben.assignment)] == [
         ("anna", STORE),
         BEN,
@@ -510,9 +511,9 @@ def test_a_name_that_leads_out_of_a_zip_is_told_and_not_read(name: str, tmp_path
     [
         (zip_with(entry("chunking.ipynb", external_attr=0o120777 << 16), b"/etc/passwd"),
          Kind.IGNORED_FILE),
-        (zipped({"chunking.ipynb": b"0" * (found.MAX_BYTES + 1)}), Kind.TOO_LARGE),
-        (zipped({f"{n}.ipynb": b"0" * found.MAX_BYTES for n in range(11)}), Kind.TOO_LARGE),
-        (zipped({f"{n}.txt": b"" for n in range(found.MAX_FILES + 1)}), Kind.TOO_LARGE),
+        (zipped({"chunking.ipynb": b"0" * (files.MAX_BYTES + 1)}), Kind.TOO_LARGE),
+        (zipped({f"{n}.ipynb": b"0" * files.MAX_BYTES for n in range(11)}), Kind.TOO_LARGE),
+        (zipped({f"{n}.txt": b"" for n in range(files.MAX_FILES + 1)}), Kind.TOO_LARGE),
         (zipped({"chunking.ipynb": work()})[:-30], Kind.UNREADABLE),
         (b"no zip at all", Kind.UNREADABLE),
         (b"", Kind.UNREADABLE),
@@ -524,7 +525,7 @@ def test_a_name_that_leads_out_of_a_zip_is_told_and_not_read(name: str, tmp_path
 def test_a_hostile_zip_is_a_finding(content: bytes, kind: Kind, tmp_path: Path) -> None:
     put(tmp_path, {"anna.zip": content})
     anna = others_stand(tmp_path)
-    assert (anna.content, kinds(anna)) == (b"", [kind])
+    assert (anna.file.cells, kinds(anna)) == ((), [kind])
 
 
 def test_a_locked_zip_and_an_odd_packing_are_findings(tmp_path: Path) -> None:
@@ -551,8 +552,7 @@ def test_no_damage_to_a_zip_stops_the_others(changes: list[tuple[int, int]]) -> 
     content = bytearray(zipped({"chunking.ipynb": work(), "a/b.py": script(2)}))
     for position, byte in changes:
         content[position % len(content)] = byte
-    files = found.in_zip(bytes(content), ("anna.zip",), ("anna.zip",))
-    candidates.submissions_of("anna", files)
+    submissions_of("anna", files.in_zip(bytes(content), ("anna.zip",), ("anna.zip",)))
 
 
 # --- nothing to collect ---------------------------------------------------------------------------
@@ -649,7 +649,7 @@ def test_three_hundred_submissions_are_collected(tmp_path: Path) -> None:
         for stage in [chance.choice(stages)]
     })  # fmt: skip
     assert len(collect(tmp_path)) == 300
-    assert all(json.loads(s.content) for s in collect(tmp_path)[:3])
+    assert all(s.file.cells for s in collect(tmp_path)[:3])
 
 
 def test_a_large_notebook_is_kept_without_its_pictures(tmp_path: Path) -> None:
@@ -659,7 +659,7 @@ def test_a_large_notebook_is_kept_without_its_pictures(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(json.dumps(book).encode())
     (one,) = collect(tmp_path)
-    assert len(one.content) < 60_000
+    assert len(repr(one)) < 60_000
     assert one.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     path.write_bytes(work(STORE))
     (small,) = collect(tmp_path)
@@ -682,7 +682,7 @@ def test_a_student_may_be_called_like_a_folder_of_packages(tmp_path: Path) -> No
 def test_zips_of_one_student_have_a_limit_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("classroom.grading.submissions.candidates.MAX_ZIP_TOTAL", 3_000)
+    monkeypatch.setattr("classroom.grading.submissions.files.MAX_STUDENT_BYTES", 3_000)
     for number in range(4):
         with zipfile.ZipFile(tmp_path / f"anna{number}.zip", "w") as archive:
             archive.writestr("inner.zip", b"x" * 2_500)
@@ -691,4 +691,4 @@ def test_zips_of_one_student_have_a_limit_together(
     for path in tmp_path.glob("*.zip"):
         path.rename(folder / path.name)
     messages = [finding.message for one in collect(folder.parent) for finding in one.findings]
-    assert any("One student's zips have more than" in message for message in messages)
+    assert any("One student's files have more than" in message for message in messages)

@@ -54,7 +54,7 @@ def judge(box: Sandbox, keys: dict[str, AnswerKey]) -> Judge:
 
 
 def grade(judge: Judge, assignment: str, *cells: Cell) -> Graded:
-    submission = Submission("ann", assignment, "ann/work.ipynb", b"")
+    submission = Submission("ann", assignment, "ann/work.ipynb")
     return judge.grade(submission, Triaged(cells))
 
 
@@ -307,7 +307,7 @@ def test_one_bad_exercise_leaves_the_others(judge: Judge, monkeypatch: pytest.Mo
 
 def test_a_broken_draft_beside_an_answer_costs_nothing(judge: Judge) -> None:
     broken = Finding(Kind.SYNTAX_ERROR, "expected ':'", cell=1, line=1, exercise="cosine")
-    submission = Submission("ann", "ps03_vectors", "ann/work.ipynb", b"")
+    submission = Submission("ann", "ps03_vectors", "ann/work.ipynb")
     right = Cell(2, ALL["cosine"].solution, ("cosine",))
     graded = judge.grade(submission, Triaged((right,), (broken,)))
     assert graded.marks[0].outcome is Outcome.RIGHT

@@ -6,6 +6,7 @@ import ast
 import copy
 import json
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +18,8 @@ from hypothesis import strategies as st
 
 from classroom.exercises import ALL
 from classroom.grading.submissions import magics, reading
-from classroom.grading.submissions.python_source import parse
-from classroom.grading.submissions.reading import split_ending
-from classroom.grading.submissions.released import without_tests
+from classroom.grading.submissions.reading import read_file, split_ending
+from classroom.grading.submissions.source import parse
 from classroom.grading.submissions.triage import MAX_FINDINGS, triage
 from classroom.grading.types import Finding, Kind, Submission, Triaged
 from classroom.release import CHECKOUT
@@ -51,14 +51,17 @@ def text(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
+def sent(assignment: str, name: str, content: bytes) -> Triaged:
+    return triage(Submission("anna", assignment, name, read_file(name, content)))
+
+
 def read(book: Book, assignment: str = STORE) -> Triaged:
-    content = json.dumps(book).encode()
-    return triage(Submission("anna", assignment, "anna/work.ipynb", content))
+    return sent(assignment, "anna/work.ipynb", json.dumps(book).encode())
 
 
 def script(source: str | bytes, assignment: str = STORE) -> Triaged:
     content = source.encode() if isinstance(source, str) else source
-    return triage(Submission("anna", assignment, "anna.py", content))
+    return sent(assignment, "anna.py", content)
 
 
 def kinds(triaged: Triaged) -> list[Kind]:
@@ -79,7 +82,7 @@ def book(*cells: dict[str, Any]) -> Book:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
 def test_the_shipped_notebooks_have_every_exercise_and_no_finding(path: Path) -> None:
-    triaged = triage(Submission("anna", path.parent.name, path.name, path.read_bytes()))
+    triaged = sent(path.parent.name, path.name, path.read_bytes())
     marked = path.parts[-3] == "solutions"
     assert kinds(triaged) == [Kind.SOLUTION_MARKS] * marked
     stage = int(path.parent.name[2:4])
@@ -257,17 +260,15 @@ def test_a_syntax_error_takes_its_cell_out_and_no_other() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "return 1",
         "x = (",
         "a\0b",
         "'\ud800'",
         "-" * 100_000 + "1",
         "(" * 100_000,
         "a" + ".b" * 50_000,
-        "lambda:" * 2800 + "1",
+        "lambda:" * 28000 + "1",
         "x = 1\n" * 40_000,
         "1" * 5000,
-        "def f(a, a): pass",
     ],
     ids=lambda source: repr(source[:12]),
 )
@@ -299,7 +300,7 @@ def test_marks_of_the_model_solution_are_named_once_with_their_cells() -> None:
 
 def test_half_a_download_is_told_in_words_for_people_first() -> None:
     for content in (b'{"cells": [}', b'{"nbformat": 4}'):
-        (finding,) = triage(Submission("anna", STORE, "anna/x.ipynb", content)).findings
+        (finding,) = sent(STORE, "anna/x.ipynb", content).findings
         assert finding.kind is Kind.UNREADABLE
         assert "Download it again from Jupyter (File, Download)" in finding.message
         assert finding.message.index("send the .ipynb") < finding.message.index("(It")
@@ -391,7 +392,8 @@ def test_an_answer_in_the_test_cell_is_taken_if_there_is_no_other() -> None:
     assert answer(code(SECOND, ID), test) == (SECOND, [])
 
 
-def test_an_answer_merged_with_its_test_runs_without_the_test() -> None:
+def test_an_answer_merged_with_its_test_is_an_answer() -> None:
+    """In the sandbox, `verdict` is a stub: the test below the answer says nothing there."""
     damaged = solution()
     merged, test = cell(damaged, ID), cell(damaged, f"{ID}-test")
     merged["source"] = f"{text(merged)}\n{text(test)}"
@@ -399,19 +401,17 @@ def test_an_answer_merged_with_its_test_runs_without_the_test() -> None:
     triaged = read(damaged)
     assert triaged.findings == ()
     (found,) = (c for c in triaged.cells if c.exercises == (ID,))
-    assert "def decode_vector" in found.source
-    assert "verdict" not in found.source
-    assert len(found.source.split("\n")) == len(merged["source"].split("\n"))
+    assert found.source == merged["source"]
 
 
-def test_a_notebook_saved_as_a_python_file_runs_without_tests_and_magics() -> None:
+def test_a_notebook_saved_as_a_python_file_answers_everything() -> None:
+    """What Jupyter writes for magics fails in the sandbox, and stops no other statement."""
     cells = [text(c) for c in solution()["cells"] if c["cell_type"] == "code"]
     saved = "get_ipython().run_line_magic('matplotlib', 'inline')\n" + "\n\n".join(cells)
     triaged = script(saved)
-    assert [(f.kind, f.line, f.repaired) for f in triaged.findings] == [(Kind.MAGIC, 1, True)]
+    assert triaged.findings == ()
     (only,) = triaged.cells
-    assert "verdict" not in only.source
-    assert "get_ipython" not in only.source
+    assert set(only.exercises) == {e.id for e in ALL.values() if e.stage == 4}
 
 
 def test_an_imported_or_assigned_function_is_not_missing() -> None:
@@ -447,14 +447,14 @@ def test_an_imported_or_assigned_function_is_not_missing() -> None:
     ids=lambda content: repr(content[:14]),
 )
 def test_what_is_no_notebook_is_one_finding(content: bytes) -> None:
-    triaged = triage(Submission("anna", STORE, "anna.ipynb", content))
+    triaged = sent(STORE, "anna.ipynb", content)
     assert triaged.cells == ()
     assert [f.kind in (Kind.UNREADABLE, Kind.TOO_LARGE) for f in triaged.findings] == [True]
 
 
 def test_what_was_not_read_when_collected_is_not_complained_of_twice() -> None:
     large = Finding(Kind.TOO_LARGE, "The file has 60 MB.")
-    assert triage(Submission("anna", STORE, "a.ipynb", b"", (large,))) == Triaged()
+    assert triage(Submission("anna", STORE, "a.ipynb", findings=(large,))) == Triaged()
 
 
 def test_cells_of_every_wrong_type_are_passed_over() -> None:
@@ -481,7 +481,7 @@ def test_a_notebook_of_version_three_is_read() -> None:
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_no_obstacle(encoding: str) -> None:
     content = json.dumps(solution()).encode(encoding)
-    assert triage(Submission("anna", STORE, "a.ipynb", content)).findings == ()
+    assert sent(STORE, "a.ipynb", content).findings == ()
     assert script(FIRST.encode(encoding)).cells[0].source == FIRST
 
 
@@ -527,13 +527,13 @@ json_values = st.recursive(
 
 @given(json_values | st.fixed_dictionaries({"cells": st.lists(json_values, max_size=5)}))
 def test_no_json_makes_triage_raise(value: Any) -> None:
-    triaged = triage(Submission("anna", STORE, "a.ipynb", json.dumps(value).encode()))
+    triaged = sent(STORE, "a.ipynb", json.dumps(value).encode())
     assert all(ast.parse(c.source) for c in triaged.cells)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["a.py", "a.ipynb", "a"]))
 def test_no_bytes_make_triage_raise(content: bytes, name: str) -> None:
-    triage(Submission("anna", STORE, name, content))
+    sent(STORE, name, content)
 
 
 @pytest.mark.parametrize(
@@ -573,6 +573,11 @@ def test_endings_that_browsers_add_are_looked_through(name: str, expected: tuple
         ("%frobnicate\ny = 2", "pass\ny = 2", [(1, False)]),
         ("!echo a \\\n  b\ny = 2", "pass\n\ny = 2", [(1, True)]),
         (
+            "if a:\n    !ls \\\n      -l\n%time y = 2",
+            "if a:\n    pass\n\ny = 2",
+            [(2, True), (4, True)],
+        ),
+        (
             's = """\n%matplotlib inline\n"""\n%pwd',
             's = """\n%matplotlib inline\n"""\npass',
             [(4, True)],
@@ -583,7 +588,7 @@ def test_endings_that_browsers_add_are_looked_through(name: str, expected: tuple
         ("%%time\nx = 1", "\nx = 1", [(1, True)]),
         ("\n%%capture out\n%%time\nx = 1", "\n\n\nx = 1", [(2, True), (3, True)]),
         ("%%timeit -n 3\n%pwd\nx = 1", "\npass\nx = 1", [(1, True), (2, True)]),
-        ("  x = 1\n  y = 2", "x = 1\ny = 2", [(1, True)]),
+        ("  x = 1\n  y = 2", "x = 1\ny = 2", []),
         ("x == %b\ny = 1", "x == %b\ny = 1", []),
         ("a = b !", "a = b !", []),
     ],
@@ -696,16 +701,6 @@ def test_hostile_lines_take_no_time() -> None:
         magics.clean(f"{line}\nx = (")
 
 
-def test_a_test_is_found_among_other_lines_and_nothing_else_is() -> None:
-    (name,) = (e.id for e in ALL.values() if e.id == ID)
-    test = text(cell(solution(), f"{name}-test"))
-    source, whose = without_tests(f"a = 1\n{test}\n\nb = 2")
-    assert whose == {name}
-    assert [line for line in source.split("\n") if line] == ["a = 1", "b = 2"]
-    untouched = test.replace("assert result.right", "assert result")
-    assert without_tests(untouched) == (untouched, set())
-
-
 def test_a_cell_that_is_too_long_does_not_cost_the_answers_below() -> None:
     picture = {"cell_type": "markdown", "source": "![](data:image/png;base64," + "A" * 300_000}
     cells = [code("# data" * 50_000)] * 5 + [picture, code(FIRST, ID)]
@@ -745,10 +740,11 @@ def test_an_ordinary_getattr_is_no_sign() -> None:
 
 
 def test_code_that_would_explode_in_the_compiler_is_not_compiled() -> None:
-    """Python writes what follows `finally` once for each way out: 54 kB would take a gigabyte."""
+    """Python writes what follows `finally` once for each way out: 54 kB would take a gigabyte. The
+    sandbox has a limit for that; the grader itself only reads."""
     ways, after = "    if a: return 1\n" * 3000, "    x = 1\n" * 3000
     source = f"def f(a):\n  try:\n{ways}  finally:\n{after}"
-    (finding,) = [f for f in script(source).findings if f.kind is Kind.SYNTAX_ERROR]
-    assert "compile" in finding.message
-    modest = "def f(a):\n    try:\n        return a\n    finally:\n        print(a)\n"
-    assert Kind.SYNTAX_ERROR not in {finding.kind for finding in script(modest * 50).findings}
+    tracemalloc.start()
+    assert script(source).findings[0].kind is Kind.MISSING_CELL
+    assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    tracemalloc.stop()

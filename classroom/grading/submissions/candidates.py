@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from classroom.grading.names import shown
-from classroom.grading.submissions.found import (
-    MAX_FILES,
-    MAX_ZIP_TOTAL,
-    Found,
-    faulty,
-    in_zip,
-    is_zip,
-)
+from classroom.grading.submissions.files import Entry, Reader
 from classroom.grading.submissions.place import Place, place_of
-from classroom.grading.submissions.reading import (
-    MAX_BYTES,
-    NOTEBOOK,
-    read_file,
-    split_ending,
-    without_outputs,
-)
+from classroom.grading.submissions.reading import NOTEBOOK, read_file, split_ending
 from classroom.grading.submissions.released import exercises_in
-from classroom.grading.types import Finding, Kind, Submission
+from classroom.grading.types import File, Finding, Kind, Submission
 
-MAX_STUDENT_BYTES = 30_000_000  # of all notebooks of one student together
 MAX_NAMED = 5  # files that a message names
 _UNREAD, _STARTER, _WORK = 0, 1, 2  # what a file holds, the first part of its rank
 _REASONS = (
@@ -34,7 +20,6 @@ _REASONS = (
     "was sent earlier",
     "has the name of a copy",
     "is older",
-    "has the lower number of a copy",
     "comes first by name, and nothing else tells the two apart",
 )  # for its later parts
 _MISTAKEN = frozenset(
@@ -46,30 +31,34 @@ _MISTAKEN = frozenset(
 class Candidate:
     """A file that may be the work on `assignment`. The greater `rank` wins: what could be read and
     is no mere starter, then what is named after the assignment, what was sent last, what has the
-    name that was handed out, the newest."""
+    name that was handed out, the newest. `sha256` is that of its bytes."""
 
-    found: Found
+    entry: Entry
+    place: Place
     assignment: str
     rank: tuple[float | str, ...]
-    content: bytes = b""
+    file: File = field(default_factory=File)
     findings: tuple[Finding, ...] = ()
+    sha256: str = ""
 
 
-def submissions_of(student: str, files: Iterable[Found]) -> list[Submission]:
+def submissions_of(student: str, entries: Iterable[Entry]) -> list[Submission]:
     """The submissions among one student's files: one for each assignment, and one without an
     assignment for all files that belong to none."""
-    files = list(_unpacked(files, _Budget(MAX_ZIP_TOTAL)))
     by_assignment: dict[str, list[Candidate]] = {}
-    budget = _Budget(MAX_STUDENT_BYTES)
-    for file in files:
-        if _is_work(file):
-            for candidate in _candidates(file, budget):
+    others = []
+    for entry, content in Reader().read(entries):
+        told = entry.fault is not None and (not entry.name or entry.is_zip or entry.astray)
+        if split_ending(entry.name)[1] or told:
+            for candidate in _candidates(entry, content):
                 by_assignment.setdefault(candidate.assignment, []).append(candidate)
+        else:
+            others.append(entry)
     made = []
     for candidates in by_assignment.values():
-        candidates.sort(key=lambda candidate: candidate.rank, reverse=True)
-        made.append(_submission(student, candidates))
-    return made + list(_without_notebook(student, files, set(by_assignment)))
+        best, *rest = sorted(candidates, key=lambda candidate: candidate.rank, reverse=True)
+        made.append(_submission(student, best, rest))
+    return made + list(_without_notebook(student, others, set(by_assignment)))
 
 
 def is_mistaken(name: str) -> bool:
@@ -77,167 +66,74 @@ def is_mistaken(name: str) -> bool:
     return any(name.casefold().endswith(ending) for ending in _MISTAKEN)
 
 
-# --- the files -----------------------------------------------------------------------------------
+def _candidates(entry: Entry, content: bytes) -> Iterator[Candidate]:
+    """What a file may be: one candidate for each assignment that it answers.
 
-
-class _Budget:
-    """How many bytes of a student may still be read."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def read(self, file: Found) -> bytes:
-        """The file's bytes; _TooMuchError if there were enough already."""
-        if self.left <= 0:
-            raise _TooMuchError
-        content = file.read()
-        self.left -= len(content)
-        return content
-
-
-class _TooMuchError(Exception):
-    """A student sent more than is read."""
-
-
-def _unpacked(files: Iterable[Found], budget: _Budget) -> Iterator[Found]:
-    """The files, with what lies in zips and in zips inside zips in their place."""
-    count = 0
-    for file in files:
-        for inner in _inside(file, budget, depth=2):
-            count += 1
-            if count > MAX_FILES:
-                yield faulty(
-                    (file.parts[0], ""), Kind.TOO_LARGE, f"There are more than {MAX_FILES:,} files."
-                )
-                return
-            yield inner
-
-
-def _inside(file: Found, budget: _Budget, depth: int) -> Iterator[Found]:
-    if not is_zip(file.name) or file.fault is not None:
-        yield file
+    An assignment that its place names counts, unless exercises of others alone stand in it.
+    """
+    place = place_of(entry.parts)
+    if entry.fault is not None:
+        rank = _rank(entry, place, _UNREAD, 2)
+        yield Candidate(entry, place, place.assignment, rank, findings=(entry.fault,))
         return
-    try:
-        content = budget.read(file) if depth else b""
-    except _TooMuchError:
-        limit = MAX_ZIP_TOTAL // 1_000_000
-        message = f"One student's zips have more than {limit} MB; this one is not opened."
-        yield faulty(file.parts, Kind.TOO_LARGE, message)
-        return
-    except Exception:  # zipfile again, or the disk
-        yield faulty(file.parts, Kind.UNREADABLE, "The zip cannot be read.")
-        return
-    if not depth:
-        yield faulty(file.parts, Kind.UNREADABLE, "A zip in a zip in a zip is not opened.")
-        return
-    held = in_zip(content, file.parts, file.parts)
-    if not held:
-        yield faulty(file.parts, Kind.NO_NOTEBOOK, "The zip holds no file.")
-    for inner in held:
-        yield from _inside(inner, budget, depth - 1) if inner.parts != file.parts else (inner,)
-
-
-def _is_work(file: Found) -> bool:
-    """Is it a notebook or a Python file, or a fault that people have to hear of?"""
-    if split_ending(file.name)[1]:
-        return True
-    told = (Kind.HOSTILE_NAME, Kind.IGNORED_FILE)
-    return file.fault is not None and (
-        not file.name or is_zip(file.name) or file.fault.kind in told
-    )
-
-
-# --- candidates ----------------------------------------------------------------------------------
-
-
-def _candidates(file: Found, budget: _Budget) -> Iterator[Candidate]:
-    """What a file may be: one candidate for each assignment that it answers."""
-    place = place_of(file.parts)
-    content, fault = _content(file, budget)
-    if fault is not None:
-        yield Candidate(file, place.assignment, _rank(file, place, _UNREAD, 2), b"", (fault,))
-        return
-    read = read_file(file.name, content)
-    holds = exercises_in(read.cells)
+    file, sha256 = read_file(entry.name, content), hashlib.sha256(content).hexdigest()
+    holds = exercises_in(file.cells)
+    most = max((found for found, _ in holds.values()), default=0)
+    claims = {name: int(found == most) for name, (found, _) in holds.items()}
+    # `STUDENT.ipynb` and any `.py` are ways to hand in; a notebook of another name was renamed.
+    own_name = len(entry.parts) == 1 or split_ending(entry.name)[1] != NOTEBOOK
+    renamed = bool(place.assignment) or not own_name
     if place.assignment and (place.assignment in holds or not holds):
-        worked = holds.get(place.assignment, (0, 0))[1]
-        findings = _renamed(file, place.assignment) if place.renamed else ()
-        rank = _rank(file, place, _WORK if worked else _STARTER, 2)
-        yield Candidate(file, place.assignment, rank, content, findings)
-    elif holds:
-        yield from _by_content(file, place, content, holds)
-    else:
+        claims, renamed = {place.assignment: 2}, place.renamed
+    for assignment, named in claims.items():
+        worked = holds.get(assignment, (0, 0))[1]
+        rank = _rank(entry, place, _WORK if worked else _STARTER, named)
+        message = f"The file's name is not the one handed out; it was taken for {assignment}."
+        findings = (Finding(Kind.RENAMED, message, repaired=True),) if renamed else ()
+        yield Candidate(entry, place, assignment, rank, file, findings, sha256)
+    if not claims:
         message = "Nothing in this file belongs to an exercise of the course; is it the right one?"
-        findings = (Finding(Kind.NOT_OURS, message),) if read.cells or not read.findings else ()
-        yield Candidate(file, "", _rank(file, place, _STARTER, 0), content, findings)
+        findings = (Finding(Kind.NOT_OURS, message),) if file.cells or not file.findings else ()
+        yield Candidate(entry, place, "", _rank(entry, place, _STARTER, 0), file, findings, sha256)
 
 
-def _by_content(
-    file: Found, place: Place, content: bytes, holds: dict[str, tuple[int, int]]
-) -> Iterator[Candidate]:
-    """One candidate for each assignment of which exercises stand in the file."""
-    most = max(found for found, _ in holds.values())
-    for assignment, (found, worked) in holds.items():
-        # `STUDENT.ipynb` and any `.py` are ways to hand in; a notebook of another name was renamed.
-        own_name = len(file.parts) == 1 or split_ending(file.name)[1] != NOTEBOOK
-        renamed = () if own_name and not place.assignment else _renamed(file, assignment)
-        rank = _rank(file, place, _WORK if worked else _STARTER, 1 if found == most else 0)
-        yield Candidate(file, assignment, rank, content, renamed)
+def _rank(entry: Entry, place: Place, state: int, named: int) -> tuple[float | str, ...]:
+    return (state, named, place.again, not place.renamed, entry.changed, *entry.parts)
 
 
-def _content(file: Found, budget: _Budget) -> tuple[bytes, Finding | None]:
-    """A file's bytes, or why there are none."""
-    if file.fault is not None:
-        return b"", file.fault
-    try:
-        content = budget.read(file)
-    except _TooMuchError:
-        limit = MAX_STUDENT_BYTES // 1_000_000
-        message = f"One student's files have more than {limit} MB; this one is not read."
-        return b"", Finding(Kind.TOO_LARGE, message)
-    except Exception as error:  # zipfile meets a hostile zip with a dozen kinds of errors
-        name = type(error).__name__
-        return b"", Finding(Kind.UNREADABLE, f"The file cannot be read ({name}).")
-    if len(content) > MAX_BYTES:
-        return b"", Finding(Kind.TOO_LARGE, "The file is larger than it says; it is not read.")
-    return content, None
-
-
-def _rank(file: Found, place: Place, state: int, named: int) -> tuple[float | str, ...]:
-    again, copy = place.again
-    return (state, named, again, not place.renamed, file.changed, copy, *file.parts)
-
-
-def _renamed(file: Found, assignment: str) -> tuple[Finding, ...]:
-    message = f"The file's name is not the one handed out; it was taken for {assignment}."
-    return (Finding(Kind.RENAMED, message, repaired=True),)
-
-
-# --- submissions ---------------------------------------------------------------------------------
-
-
-def _submission(student: str, candidates: list[Candidate]) -> Submission:
-    """The first candidate as a submission; the others are named."""
-    best, *others = candidates
+def _submission(student: str, best: Candidate, others: list[Candidate]) -> Submission:
+    """The best candidate as a submission; the others are named."""
     told = _several(best, others) if best.assignment else _also(others)
-    findings = (*best.findings, *told, *_hostile(best.found), *_late(best.found))
-    name, sent = _shown_place(best.found), hashlib.sha256(best.content).hexdigest()
-    slim = without_outputs(best.content) if best.found.name.endswith(NOTEBOOK) else best.content
-    return Submission(student, best.assignment, name, slim, findings, sha256=sent)
+    findings = [*best.findings, *told]
+    if not best.entry.astray and any(shown(part) != part for part in best.entry.parts):
+        message = "The file's name holds characters that cannot be seen, or is endless."
+        findings.append(Finding(Kind.HOSTILE_NAME, message, repaired=True))
+    if best.place.late:
+        findings.append(Finding(Kind.LATE, "The platform marks it as handed in late."))
+    name = _shown(best.entry)
+    return Submission(
+        student, best.assignment, name, best.file, tuple(findings), sha256=best.sha256
+    )
 
 
 def _several(best: Candidate, others: list[Candidate]) -> tuple[Finding, ...]:
+    """Which file is graded, and why not the others. If nothing is lost without them, which are the
+    starter or the same work once more, nobody needs to look."""
     if not others:
         return ()
     named = "; ".join(
-        f"{_shown_place(other.found)}, which {_why(best, other)}" for other in others[:MAX_NAMED]
+        f"{_shown(other.entry)}, which {_why(best, other)}" for other in others[:MAX_NAMED]
     )
     more = f"; and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
     message = (
-        f"Several files answer {best.assignment}. This one is graded: {_shown_place(best.found)}. "
+        f"Several files answer {best.assignment}. This one is graded: {_shown(best.entry)}. "
         f"Left aside: {named}{more}."
     )
-    harmless = all(_says_nothing_else(best, other) for other in others)
+    mine = [cell.source for cell in best.file.cells]
+    harmless = all(
+        other.rank[0] == _STARTER or (mine and mine == [cell.source for cell in other.file.cells])
+        for other in others
+    )
     return (Finding(Kind.SEVERAL_FILES, message, repaired=harmless),)
 
 
@@ -250,53 +146,32 @@ def _why(best: Candidate, other: Candidate) -> str:
     return reasons[min(at, len(reasons) - 1)]
 
 
-def _says_nothing_else(best: Candidate, other: Candidate) -> bool:
-    """Is nothing lost without it: is it the starter, or the same work once more?"""
-    if other.rank[0] == _STARTER or other.content == best.content:
-        return other.rank[0] != _UNREAD
-    mine, theirs = (read_file(one.found.name, one.content).cells for one in (best, other))
-    return bool(theirs) and [c.source for c in mine] == [c.source for c in theirs]
-
-
 def _also(others: list[Candidate]) -> tuple[Finding, ...]:
     """What was found of further files that belong to no assignment, with their names."""
     return tuple(
-        replace(finding, message=f"{_shown_place(other.found)}: {finding.message}")
+        replace(finding, message=f"{_shown(other.entry)}: {finding.message}")
         for other in others[:MAX_NAMED]
         for finding in other.findings
     )
 
 
-def _hostile(file: Found) -> tuple[Finding, ...]:
-    told = file.fault is not None and file.fault.kind is Kind.HOSTILE_NAME
-    if told or all(shown(part) == part for part in file.parts):
-        return ()
-    message = "The file's name holds characters that cannot be seen, or is endless."
-    return (Finding(Kind.HOSTILE_NAME, message, repaired=True),)
+def _shown(entry: Entry) -> str:
+    return "/".join(map(shown, entry.parts))
 
 
-def _late(file: Found) -> tuple[Finding, ...]:
-    late = place_of(file.parts).late
-    return (Finding(Kind.LATE, "The platform marks it as handed in late."),) if late else ()
-
-
-def _shown_place(file: Found) -> str:
-    return "/".join(map(shown, file.parts))
-
-
-def _without_notebook(student: str, files: list[Found], answered: set[str]) -> Iterator[Submission]:
+def _without_notebook(student: str, files: list[Entry], answered: set[str]) -> Iterator[Submission]:
     """A submission without content for each assignment to which only other files were sent; for a
     student who sent nothing else, at least one."""
-    others: dict[str, list[Found]] = {}
+    others: dict[str, list[Entry]] = {}
     for file in files:
-        assignment = place_of(file.parts).assignment
-        if not _is_work(file) and (is_mistaken(file.name) or not answered):
-            others.setdefault(assignment, []).append(file)
+        if is_mistaken(file.name) or not answered:
+            others.setdefault(place_of(file.parts).assignment, []).append(file)
     for assignment, held in others.items():
         if assignment in answered or (answered and not assignment):
             continue
-        named = ", ".join(_shown_place(file) for file in held[:MAX_NAMED])
+        named = ", ".join(map(_shown, held[:MAX_NAMED]))
         message = f"There is no notebook and no Python file here, only {named}. Send the .ipynb."
-        finding = Finding(Kind.NO_NOTEBOOK, message)
-        place = _shown_place(held[0])
-        yield Submission(student, assignment, place, b"", (finding, *_late(held[0])))
+        findings = [Finding(Kind.NO_NOTEBOOK, message)]
+        if place_of(held[0].parts).late:
+            findings.append(Finding(Kind.LATE, "The platform marks it as handed in late."))
+        yield Submission(student, assignment, _shown(held[0]), findings=tuple(findings))

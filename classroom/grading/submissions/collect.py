@@ -15,20 +15,15 @@ from typing import NamedTuple
 
 from classroom.grading.names import MAX_SHOWN, file_name, shown
 from classroom.grading.submissions.candidates import is_mistaken, submissions_of
-from classroom.grading.submissions.found import (
-    Found,
+from classroom.grading.submissions.files import (
+    Entry,
     in_folder,
     in_zip,
     is_zip,
     one_file,
     skipped,
 )
-from classroom.grading.submissions.place import (
-    CANVAS,
-    Place,
-    place_of,
-    student_name,
-)
+from classroom.grading.submissions.place import CANVAS, Place, composed, place_of
 from classroom.grading.submissions.reading import split_ending
 from classroom.grading.types import Finding, Kind, Submission
 from labkit.types import LabError
@@ -67,13 +62,14 @@ def collect(folder: Path) -> list[Submission]:
         owners = _by_owner(folder)
     except OSError as error:
         raise LabError(f"{folder.name or folder} cannot be read: {error.strerror}.") from error
-    found = {
-        owner: [
+    found: dict[_Owner, list[Submission]] = {}
+    for owner, held in sorted(owners.items()):
+        # A student's name, safe to show and still different from every other one.
+        student = shown(owner.name if len(owner.name) <= MAX_SHOWN else file_name(owner.name))
+        found[owner] = [
             replace(one, number=owner.number, platform=owner.platform)
-            for one in submissions_of(_student(owner.name), held)
+            for one in submissions_of(student, held)
         ]
-        for owner, held in sorted(owners.items())
-    }
     submissions = _assumed(_namesakes_apart(found))
     if not submissions:
         raise LabError(f"There are no submissions in {folder.name or folder}. {_EXPECTED}")
@@ -82,34 +78,25 @@ def collect(folder: Path) -> list[Submission]:
     )
 
 
-def _by_owner(folder: Path) -> dict[_Owner, list[Found]]:
+def _by_owner(folder: Path) -> dict[_Owner, list[Entry]]:
     """The files of each student. What names no student is the root's own: a learner may grade a
     folder of assignments, or a file."""
     files = _in_class_file(folder) if folder.is_file() else _in_class_folder(folder)
     root = folder.resolve().name
     if folder.is_file():
         root = split_ending(root)[0] if split_ending(root)[1] else folder.resolve().stem
-    owners: defaultdict[_Owner, list[Found]] = defaultdict(list)
+    owners: defaultdict[_Owner, list[Entry]] = defaultdict(list)
     for file in files:
         place = place_of(file.parts)
         if _is_of_a_student(file, place):
-            name = place.student or student_name(root)
+            name = place.student or composed(root)
             owners[_Owner(name, place.number, place.platform)].append(file)
     return owners
 
 
-def _student(name: str) -> str:
-    """A student's name, safe to show and still different from every other one."""
-    return shown(name) if len(name) <= MAX_SHOWN else shown(file_name(name))
-
-
-def _is_of_a_student(file: Found, place: Place) -> bool:
+def _is_of_a_student(file: Entry, place: Place) -> bool:
     """Beside the students' files may lie lists and instructions; they are nobody's."""
-    led_astray = file.fault is not None and file.fault.kind in (
-        Kind.HOSTILE_NAME,
-        Kind.IGNORED_FILE,
-    )
-    if len(file.parts) > 1 or place.number or led_astray:
+    if len(file.parts) > 1 or place.number or file.astray:
         return any(file.parts)
     work = split_ending(file.name)[1] or is_zip(file.name)
     mistaken = is_mistaken(file.name) and not file.name.casefold().startswith("readme")
@@ -159,7 +146,7 @@ def _assumed(submissions: list[Submission]) -> list[Submission]:
 # --- where the students' entries begin -----------------------------------------------------------
 
 
-def _in_class_folder(folder: Path) -> Iterable[Found]:
+def _in_class_folder(folder: Path) -> Iterable[Entry]:
     """The files below the folder that holds the students: a course's `submitted`, if it has one."""
     entries = [path for path in folder.iterdir() if not skipped(path.name, top=True)]
     folders = {path.name for path in entries if path.is_dir() and not path.is_symlink()}
@@ -168,7 +155,7 @@ def _in_class_folder(folder: Path) -> Iterable[Found]:
     return in_folder(folder / wrapper) if wrapper else in_folder(folder)
 
 
-def _in_class_file(path: Path) -> Iterable[Found]:
+def _in_class_file(path: Path) -> Iterable[Entry]:
     """The files in a zip; or the one file, if it is a notebook or Python."""
     if split_ending(path.name)[1]:
         return [one_file(path)]
@@ -179,9 +166,9 @@ def _in_class_file(path: Path) -> Iterable[Found]:
     )
 
 
-def _in_class_zip(path: Path) -> Iterable[Found]:
+def _in_class_zip(path: Path) -> Iterable[Entry]:
     files = in_zip(path, (), (path.name,))
-    if len(files) == 1 and files[0].fault is not None and files[0].parts == (path.name,):
+    if len(files) == 1 and files[0].fault and files[0].parts == (path.name,):
         raise LabError(f"{path.name}: {files[0].fault.message} {_EXPECTED}")
     for _ in range(2):  # a zip often holds one folder of its own name, and that one `submitted`
         folders = {file.parts[0] for file in files if len(file.parts) > 1}

@@ -6,18 +6,19 @@ work should not be lost over that.
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from classroom.grading.names import shown
-from classroom.grading.types import Finding, Kind
+from classroom.grading.types import File, Finding, Kind, RawCell
 
 MAX_BYTES = 10_000_000  # of a file
 MAX_PARTS = 300_000  # lists and dictionaries in a notebook: each takes some 80 bytes when read
-_LARGE = 100_000  # bytes
 MAX_CELLS = 10_000
 MAX_SOURCE = 200_000  # characters of a cell's code
 MAX_CODE = 500_000  # characters of code in a notebook; a learner's has some ten thousand
@@ -25,32 +26,11 @@ _NO_NOTEBOOK = (
     "The file is no notebook, or only a part of one. Download it again from Jupyter (File, "
     "Download) and send the .ipynb."
 )
+_NO_UTF8 = "The file is not saved as UTF-8; it was read as Western European text (cp1252)."
 NOTEBOOK, SCRIPT = ".ipynb", ".py"
-_DISGUISED = re.compile(r"(\.ipynb|\.py)(?:\.txt|\.json)?", re.IGNORECASE)
-_ENCODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_READ_ALSO = {"latin-1": "latin-1", "iso-8859-1": "latin-1", "cp1252": "cp1252"}
-_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
-
-
-@dataclass(frozen=True, slots=True)
-class RawCell:
-    """A cell as it stands in a file. `number` counts all cells from 1; `code` tells a code cell
-    from text; `grade_id` and `solution` are nbgrader's, empty and false if there are none."""
-
-    number: int
-    source: str
-    code: bool = True
-    grade_id: str = ""
-    solution: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """What was read of a file."""
-
-    cells: tuple[RawCell, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    notebook: bool = False
+_DISGUISED = re.compile(r"(\.ipynb|\.py)(?:\.txt|\.json)?$", re.IGNORECASE)
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DECLARED = ("utf-8", "utf-8-sig", "iso-8859-1", "cp1252")  # others may take minutes to decode
 
 
 def split_ending(name: str) -> tuple[str, str]:
@@ -60,7 +40,7 @@ def split_ending(name: str) -> tuple[str, str]:
     >>> split_ending("chunking.ipynb.txt")
     ('chunking', '.ipynb')
     """
-    found = re.search(rf"{_DISGUISED.pattern}$", name, re.IGNORECASE)
+    found = _DISGUISED.search(name)
     return (name[: found.start()], found[1].lower()) if found else (name, "")
 
 
@@ -73,40 +53,28 @@ def read_file(name: str, content: bytes) -> File:
     looks_like_json = content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     if split_ending(name)[1] != SCRIPT or (looks_like_json and b'"cells"' in content):
         return _notebook(content)
-    return _script(content)
+    text, findings = _decoded(content)
+    if len(text) > MAX_SOURCE:
+        message = f"The file has more than {MAX_SOURCE:,} characters of code; not read."
+        return _unread(Kind.TOO_LARGE, message)
+    return File((RawCell(1, _lines(text)),), findings)
 
 
 def _unread(kind: Kind, message: str) -> File:
     return File(findings=(Finding(kind, message),))
 
 
-# --- Python files --------------------------------------------------------------------------------
-
-
-def _script(content: bytes) -> File:
-    text, findings = _decoded(content)
-    if len(text) > MAX_SOURCE:
-        return _unread(
-            Kind.TOO_LARGE, f"The file has more than {MAX_SOURCE:,} characters of code; not read."
-        )
-    return File((RawCell(1, _lines(text)),), findings)
-
-
 def _decoded(content: bytes) -> tuple[str, tuple[Finding, ...]]:
     """The text of a Python file. One that is no UTF-8 is read as Western European all the same."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return content.decode(encoding, "replace").removeprefix("\ufeff"), ()
-    declared = next(filter(None, map(_ENCODING.match, content.split(b"\n", 2)[:2])), None)
-    name = declared[1].decode("ascii").lower().replace("_", "-") if declared else ""
-    if name in _READ_ALSO:
-        return content.decode(_READ_ALSO[name], "replace"), ()
+    if content.startswith(_UTF16):
+        return content.decode("utf-16", "replace"), ()
     try:
-        return content.decode("utf-8"), ()
-    except UnicodeDecodeError:
-        message = "The file is not saved as UTF-8; it was read as Western European text (cp1252)."
-        note = Finding(Kind.UNREADABLE, message, repaired=True)
-        return content.decode("cp1252", "replace"), (note,)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        if encoding in _DECLARED:
+            return content.decode(encoding), ()
+    except (SyntaxError, UnicodeDecodeError):
+        pass
+    return content.decode("cp1252", "replace"), (Finding(Kind.UNREADABLE, _NO_UTF8, repaired=True),)
 
 
 def _lines(text: str) -> str:
@@ -114,44 +82,18 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-# --- notebooks -----------------------------------------------------------------------------------
-
-
 def _notebook(content: bytes) -> File:
     if content.count(b"[") + content.count(b"{") > MAX_PARTS:
         return _unread(Kind.TOO_LARGE, "The notebook has too many parts to be read.")
     try:
-        text = content.decode(_encoding(content), "surrogatepass")  # one cell's fault, not all's
-        data = json.loads(text.removeprefix("\ufeff"))
+        cells = _all_cells(json.loads(content))
     except RecursionError:
         return _unread(Kind.UNREADABLE, "The notebook is nested too deeply to be read.")
     except (ValueError, MemoryError) as error:
         return _unread(Kind.UNREADABLE, f"{_NO_NOTEBOOK} (Its reader says: {shown(str(error))}.)")
-    cells = _all_cells(data)
     if cells is None:
         return _unread(Kind.UNREADABLE, f"{_NO_NOTEBOOK} (It has no list of cells.)")
     return _bounded(cells)
-
-
-def without_outputs(content: bytes) -> bytes:
-    """A large notebook without pictures and other results, which a class of notebooks would fill
-    the memory with; anything else as it is."""
-    if not _LARGE < len(content) <= MAX_BYTES or content.count(b"[") > MAX_PARTS:
-        return content
-    try:
-        data = json.loads(content.decode(_encoding(content), "surrogatepass"))
-        cells = _all_cells(data) or []
-        for cell in cells:
-            if isinstance(cell, dict):
-                cell.pop("outputs", None)
-                cell.pop("attachments", None)
-        return json.dumps(data).encode("ascii") if cells else content
-    except (ValueError, RecursionError, MemoryError):
-        return content
-
-
-def _encoding(content: bytes) -> str:
-    return next((name for mark, name in _MARKS if content.startswith(mark)), "utf-8")
 
 
 def _all_cells(data: Any) -> list[Any] | None:
@@ -187,6 +129,7 @@ def _bounded(cells: list[Any]) -> File:
 
 
 def _raw_cells(cells: list[Any]) -> Iterator[RawCell]:
+    """Cells as far as they are such; version 3 called a code cell's source `input`."""
     for number, cell in enumerate(cells, start=1):
         if not isinstance(cell, dict):
             continue
@@ -194,18 +137,13 @@ def _raw_cells(cells: list[Any]) -> Iterator[RawCell]:
         mark = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         mark = mark if isinstance(mark, dict) else {}
         grade_id = mark.get("grade_id")
+        source = cell.get("source", cell.get("input", ""))
+        if isinstance(source, list):
+            source = "".join(part for part in source if isinstance(part, str))
         yield RawCell(
             number,
-            _source(cell),
+            _lines(source) if isinstance(source, str) else "",
             cell.get("cell_type") == "code",
             grade_id if isinstance(grade_id, str) else "",
             mark.get("solution") is True,
         )
-
-
-def _source(cell: dict[str, Any]) -> str:
-    """A cell's text: one string, or a list of lines. Version 3 called a code cell's `input`."""
-    source = cell.get("source", cell.get("input", ""))
-    if isinstance(source, list):
-        source = "".join(part for part in source if isinstance(part, str))
-    return _lines(source) if isinstance(source, str) else ""

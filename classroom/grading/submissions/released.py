@@ -1,4 +1,4 @@
-"""What learners were given: the test cells, word for word, as an answer to be told from them."""
+"""What learners were given: starters and test cells, as an answer to be told from them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 
 from classroom.exercise import Exercise
 from classroom.exercises import ALL, TOPICS, of_stage
-from classroom.grading.submissions.python_source import blank, defined_names, normal
-from classroom.grading.submissions.reading import RawCell
+from classroom.grading.submissions.source import defined_names, normal
+from classroom.grading.types import RawCell
 from classroom.release import assignment_name, source_notebook
 
 ENDING = "-test"
@@ -22,13 +22,21 @@ def exercises_of(assignment: str) -> list[Exercise]:
 
 @cache
 def tests() -> dict[str, str]:
-    """The source of the released test cell of every exercise, by the exercise's id."""
+    """The released test cell of every exercise, `normal`, by the exercise's id."""
     marks = (
         (cell.metadata.get("nbgrader", {}).get("grade_id", ""), cell.source)
         for stage in TOPICS
         for cell in source_notebook(stage).cells
     )
-    return {mark.removesuffix(ENDING): source for mark, source in marks if mark.endswith(ENDING)}
+    return {
+        mark.removesuffix(ENDING): normal(source) for mark, source in marks if mark.endswith(ENDING)
+    }
+
+
+@cache
+def starters() -> dict[str, str]:
+    """The starter of every exercise, `normal`."""
+    return {exercise.id: normal(exercise.starter) for exercise in ALL.values()}
 
 
 def exercises_in(cells: Iterable[RawCell]) -> dict[str, tuple[int, int]]:
@@ -44,35 +52,3 @@ def exercises_in(cells: Iterable[RawCell]) -> dict[str, tuple[int, int]]:
             if source not in ("", starters()[name]):
                 worked.setdefault(assignment, set()).add(name)
     return {name: (len(found[name]), len(worked.get(name, ()))) for name in sorted(found)}
-
-
-@cache
-def starters() -> dict[str, str]:
-    """The starter of every exercise without what does not count in a comparison."""
-    return {exercise.id: normal(exercise.starter) for exercise in ALL.values()}
-
-
-def without_tests(source: str) -> tuple[str, set[str]]:
-    """A source without the released tests that stand in it, and whose they were. They are there
-    where a learner merged two cells, or saved the notebook as a Python file."""
-    found = {name for name, test in tests().items() if test.split("\n")[-2] in source}
-    lines = [line.rstrip() for line in source.split("\n")]
-    spans, whose = [], set()
-    for name in found:
-        wanted = normal(tests()[name]).split("\n")
-        for span in _stretches(lines, wanted):
-            spans.append(span)
-            whose.add(name)
-    return (blank(source, spans) if spans else source), whose
-
-
-def _stretches(lines: list[str], wanted: list[str]) -> list[tuple[int, int]]:
-    """Where the wanted lines follow one another, empty ones between them not counted: (first line,
-    last line), from 1."""
-    filled = [(number, line) for number, line in enumerate(lines, start=1) if line]
-    size = len(wanted)
-    return [
-        (filled[start][0], filled[start + size - 1][0])
-        for start in range(len(filled) - size + 1)
-        if [line for _, line in filled[start : start + size]] == wanted
-    ]

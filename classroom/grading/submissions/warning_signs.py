@@ -26,7 +26,12 @@ _ATTRIBUTES = frozenset(
     "settrace setprofile addaudithook _exit fork forkpty kill killpg abort system popen "
     "execv execve execvp spawnv spawnl setrlimit".split()
 )
-_NAMES = frozenset("__import__ __builtins__ __loader__ exec eval compile get_ipython".split())
+_OF_A_MODULE = frozenset(
+    "sys.modules os.write os.dup os.dup2 os.pipe operator.attrgetter operator.methodcaller".split()
+)
+_NAMES = frozenset(
+    "__import__ __builtins__ __loader__ exec eval compile vars globals locals".split()
+)
 _PATH = re.compile(
     r"(?:/(?:home|Users|root|tmp|mnt|media|content|kaggle|var|usr|opt|etc|Volumes)(?:/|$)"
     r"|~[\w.-]*[/\\]|[A-Za-z]:[\\/](?![\\/])|\\\\\w)"
@@ -57,28 +62,22 @@ def _of(node: ast.AST) -> Iterator[tuple[Kind, str]]:
             yield from _text(text)
         case ast.Import(names):
             for name in names:
-                yield from _module(name.name)
+                yield from _imported(name.name)
         case ast.ImportFrom(module, names):
             for name in names:
-                yield from _module(module or "", name.name)
+                yield from _imported(module or "", name.name)
         case ast.Attribute(_, name) if name in _ATTRIBUTES:
             yield _machinery(f"uses `{name}`")
-        case ast.Attribute(ast.Name("sys"), "modules"):
-            yield _machinery("uses `sys.modules`")
-        case ast.Attribute(ast.Name("os"), "write" | "dup" | "dup2" | "pipe" as name):
-            yield _machinery(f"uses `os.{name}`")
+        case ast.Attribute(ast.Name(module), name) if f"{module}.{name}" in _OF_A_MODULE:
+            yield _machinery(f"uses `{module}.{name}`")
         case ast.Call(ast.Name("getattr" | "setattr" | "delattr" as name), [_, what, *_]):
             if not isinstance(what, ast.Constant):
                 yield _machinery(f"calls `{name}` with a name that is made on the way")
-        case ast.Name("vars" | "globals" | "locals" as name):
-            yield _machinery(f"uses `{name}`")
-        case ast.Attribute(ast.Name("operator"), "attrgetter" | "methodcaller" as name):
-            yield _machinery(f"uses `operator.{name}`")
         case ast.Name(name) if name in _NAMES:
             yield _machinery(f"uses `{name}`")
 
 
-def _module(module: str, name: str = "") -> Iterator[tuple[Kind, str]]:
+def _imported(module: str, name: str = "") -> Iterator[tuple[Kind, str]]:
     full = f"{module}.{name}" if name else module
     if module.split(".")[0] in _MODULES or _OURS.match(full):
         yield _machinery(f"imports `{shown(module)}`")
@@ -92,10 +91,8 @@ def _text(text: str) -> Iterator[tuple[Kind, str]]:
     if "/proc/" in text or (text in _ATTRIBUTES and text.startswith("_")):
         yield _machinery(f"names `{cut}`")
     elif _PATH.match(text) and "\n" not in text:
-        yield (
-            Kind.ABSOLUTE_PATH,
-            f"The path `{cut}` exists on one computer, not where the code is graded.",
-        )
+        where = "exists on one computer, not where the code is graded."
+        yield Kind.ABSOLUTE_PATH, f"The path `{cut}` {where}"
 
 
 def _machinery(what: str) -> tuple[Kind, str]:
