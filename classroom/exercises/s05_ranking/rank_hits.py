@@ -1,15 +1,16 @@
 """The strict policy: near in meaning and a word in common
 
 Each hit has an `id`, its `cosine`, and `shared`, the number of terms that it shares with the
-question. Rank all hits twice: by cosine, and, those that share a term, by `shared`; the highest
-first, ties by id. Fuse the two rankings by `1 / (60 + rank)`. Only then choose: a hit stays if its
-cosine is at least `threshold` and it shares a term. Return `[id, fused score]` of the best `k` that
-stay, highest score first, ties by id. You may use `reciprocal_rank_fusion`.
+question. Rank all hits twice: by cosine, and, those that share a term, by `shared`, where that is
+equal by cosine; the highest first, ties by id. Fuse the two rankings by `1 / (60 + rank)`. Only
+then choose: a hit stays if its cosine is at least `threshold` and it shares a term. Return
+`[id, fused score]` of the best `k` that stay, highest score first, ties by id. You may use
+`reciprocal_rank_fusion`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import nextafter
 from random import Random
 from typing import Any, TypeAlias
@@ -17,32 +18,59 @@ from typing import Any, TypeAlias
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
 from classroom.exercises.s05_ranking.common import RRF_K, Scored, by_score, fuse
+from classroom.exercises.s06_admission.common import metadata_of
+from labkit.ranking import rank_strict
+from labkit.types import Chunk, Hit
 
 PlainHit: TypeAlias = dict[str, Any]  # id, cosine, shared
 
 
 def rank_hits(hits: list[dict], threshold: float, k: int) -> list[list]:
     """The best k hits as [id, fused score]; a hit has the keys id, cosine and shared."""
-    by_meaning = [h["id"] for h in sorted(hits, key=lambda h: (-h["cosine"], h["id"]))]
-    worded = [h for h in hits if h["shared"] > 0]
-    by_words = [h["id"] for h in sorted(worded, key=lambda h: (-h["shared"], h["id"]))]
+    by_meaning = sorted(hits, key=lambda h: (-h["cosine"], h["id"]))
+    by_words = sorted((h for h in by_meaning if h["shared"] > 0), key=lambda h: -h["shared"])
     scores: dict[str, float] = {}
-    for ids in (by_meaning, by_words):
-        for rank, name in enumerate(ids, start=1):
-            scores[name] = scores.get(name, 0.0) + 1 / (60 + rank)
+    for ranking in (by_meaning, by_words):
+        for rank, hit in enumerate(ranking, start=1):
+            scores[hit["id"]] = scores.get(hit["id"], 0.0) + 1 / (60 + rank)
     stays = {h["id"] for h in hits if h["cosine"] >= threshold and h["shared"] > 0}
     fused = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     return [[name, score] for name, score in fused if name in stays][:k]
 
 
-def _order(hits: Iterable[PlainHit], key: str) -> list[str]:
-    return [hit["id"] for hit in sorted(hits, key=lambda hit: (-hit[key], hit["id"]))]
+def _by_labkit(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    dense = [_hit(hit) for hit in sorted(hits, key=_nearest)]
+    ranked = rank_strict(" ".join(_WORDS), dense, threshold, k)
+    return [[hit.chunk.id, hit.fused] for hit in ranked if not hit.dropped]
 
 
-def _ranked(hits: Sequence[PlainHit], first: int = 1) -> Scored:
-    """The fused ranking of these hits alone."""
-    with_words = [hit for hit in hits if hit["shared"] > 0]
-    return by_score(fuse([_order(hits, "cosine"), _order(with_words, "shared")], RRF_K, first))
+_WORDS = "alpha bravo charlie delta echo foxtrot golf hotel".split()
+
+
+def _hit(plain: PlainHit) -> Hit:
+    """A hit whose text shares so many words with the question that `_by_labkit` asks."""
+    source, _, part = plain["id"].rpartition("#")
+    text = " ".join(_WORDS[: plain["shared"]])
+    return Hit(Chunk(metadata_of({"id": source}), int(part), 0, len(text), text), plain["cosine"])
+
+
+def _nearest(hit: PlainHit) -> tuple[float, str]:
+    return -hit["cosine"], hit["id"]
+
+
+def _ranked(*rankings: Iterable[PlainHit], first: int = 1) -> Scored:
+    """Rankings of hits, fused."""
+    return by_score(fuse([[hit["id"] for hit in ranking] for ranking in rankings], RRF_K, first))
+
+
+def _by_words(by_meaning: Iterable[PlainHit]) -> list[PlainHit]:
+    """Those that share a word, most words first; equal ones stay in their order."""
+    return sorted((hit for hit in by_meaning if hit["shared"] > 0), key=lambda hit: -hit["shared"])
+
+
+def _all_ranked(hits: Iterable[PlainHit], first: int = 1) -> Scored:
+    by_meaning = sorted(hits, key=_nearest)
+    return _ranked(by_meaning, _by_words(by_meaning), first=first)
 
 
 def _passing(hits: list[PlainHit], ranked: Scored, threshold: float, words: int = 1) -> Scored:
@@ -76,12 +104,12 @@ def raw_scores_added(hits: list[PlainHit], threshold: float, k: int) -> Scored:
 def or_for_and(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """One of two conditions is enough for you: near in meaning *and* a shared word are asked."""
     left = {hit["id"] for hit in hits if hit["cosine"] >= threshold or hit["shared"] > 0}
-    return [pair for pair in _ranked(hits) if pair[0] in left][:k]
+    return [pair for pair in _all_ranked(hits) if pair[0] in left][:k]
 
 
 def words_not_asked(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """A hit that shares no word with the question is kept: a near meaning alone is not enough."""
-    return _passing(hits, _ranked(hits), threshold, words=0)[:k]
+    return _passing(hits, _all_ranked(hits), threshold, words=0)[:k]
 
 
 def threshold_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
@@ -96,7 +124,7 @@ def at_threshold_dropped(hits: list[PlainHit], threshold: float, k: int) -> Scor
 
 def cut_before_choosing(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """The best k are taken before hits are dropped: hits that pass lose their place to others."""
-    return _passing(hits, _ranked(hits)[:k], threshold)
+    return _passing(hits, _all_ranked(hits)[:k], threshold)
 
 
 def k_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
@@ -106,21 +134,25 @@ def k_forgotten(hits: list[PlainHit], threshold: float, k: int) -> Scored:
 
 def hit_ranks_from_zero(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """Your ranks start at 0: the best hit of a list has rank 1."""
-    return _passing(hits, _ranked(hits, first=0), threshold)[:k]
+    return _passing(hits, _all_ranked(hits, first=0), threshold)[:k]
+
+
+def words_tied_by_id(hits: list[PlainHit], threshold: float, k: int) -> Scored:
+    """Hits that share as many words are ranked by id: which of them is nearer in meaning decides."""
+    by_id = sorted(hits, key=lambda hit: str(hit["id"]))
+    return _passing(hits, _ranked(sorted(hits, key=_nearest), _by_words(by_id)), threshold)[:k]
 
 
 def ties_as_given(hits: list[PlainHit], threshold: float, k: int) -> Scored:
-    """Hits with equal numbers are ranked as they came: sort ties by id, in both lists."""
+    """Hits with equal numbers are ranked as they came: where nothing else decides, the id does."""
     by_meaning = sorted(hits, key=lambda hit: -hit["cosine"])
-    by_words = sorted((h for h in hits if h["shared"] > 0), key=lambda hit: -hit["shared"])
-    lists = [[hit["id"] for hit in by_meaning], [hit["id"] for hit in by_words]]
-    return _passing(hits, by_score(fuse(lists, RRF_K)), threshold)[:k]
+    return _passing(hits, _ranked(by_meaning, _by_words(by_meaning)), threshold)[:k]
 
 
 def ordered_by_cosine(hits: list[PlainHit], threshold: float, k: int) -> Scored:
     """The result is in order of the cosine: the fused score decides who comes first."""
-    scores = dict(_ranked(hits))
-    ranked = [[name, scores[name]] for name in _order(hits, "cosine")]
+    scores = dict(_all_ranked(hits))
+    ranked = [[hit["id"], scores[hit["id"]]] for hit in sorted(hits, key=_nearest)]
     return _passing(hits, ranked, threshold)[:k]
 
 
@@ -161,7 +193,7 @@ def _any_hits() -> Strategy:
 
 EXERCISE = Exercise(
     model_solution=rank_hits,
-    reference=rank_hits,
+    reference=_by_labkit,
     cases=(
         case(
             "a near hit without a shared word goes, and keeps its place in the ranks",
@@ -179,14 +211,19 @@ EXERCISE = Exercise(
             "more hits pass than are asked",
             *(_hits(("a#0", 0.9, 0), ("b#0", 0.8, 1), ("c#0", 0.7, 2), ("d#0", 0.6, 3)), 0.45, 2),
         ),
+        case(
+            "as many words: the nearer one comes first",
+            *(_hits(("a#0", 0.5, 2), ("b#0", 0.7, 2)), 0.45, 3),
+        ),
         case("nothing was found", [], 0.45, 3),
     ),
     hidden=_hidden_hits,
     strategy=_any_hits,
     hints=(
         "Three steps: two rankings of ids, their fusion, the choice. Write one line for each first.",
-        "The ids by cosine come from `sorted(hits, key=lambda hit: (-hit['cosine'], hit['id']))`.",
-        "The second ranking holds only hits with `shared > 0`; the first holds all hits.",
+        "The hits by cosine come from `sorted(hits, key=lambda hit: (-hit['cosine'], hit['id']))`.",
+        "The second ranking holds only hits with `shared > 0`; the first holds all hits. Python's "
+        "sort keeps the order of equals, so sorting the first ranking by `shared` is enough.",
         "Go through the fused list, keep the pairs whose hit passes both conditions, and cut the "
         "list with `[:k]` at the very end.",
     ),
