@@ -151,9 +151,7 @@ def test_other_public_functions_are_the_mistakes(exercise: Exercise, module: Mod
 
 
 def test_a_solution_without_a_docstring_tells_the_author(module: ModuleType) -> None:
-    with pytest.raises(
-        ValueError, match="bare has no docstring that could tell a learner"
-    ):
+    with pytest.raises(ValueError, match="bare has no docstring that could tell a learner"):
         source_of(module.bare)
 
 

@@ -28,13 +28,15 @@ def top_k(
 
     import math
 
-    def cosine(a: list[float], b: list[float]) -> float:
+    def similarity_of(a: list[float], b: list[float]) -> float:
         norms = math.hypot(*a) * math.hypot(*b)
         if norms == 0:
             raise ValueError("a zero vector has no direction")
         return sum(x * y for x, y in zip(a, b, strict=True)) / norms
 
-    scored = [(name, cosine(query, vector)) for name, vector in zip(ids, vectors, strict=True)]
+    scored = [
+        (name, similarity_of(query, vector)) for name, vector in zip(ids, vectors, strict=True)
+    ]
     scored.sort(key=lambda pair: (-pair[1], pair[0]))
     return scored[: max(0, k)]
 
