@@ -111,7 +111,7 @@ def ingest(
     if source is None:
         _refuse_another(lab, root)
     _say_if_another(lab, root, as_json)
-    _show_run(_run(lab, root, Asked(text, pdf, legacy, allow_secret or (), full)), as_json)
+    _run(lab, root, Asked(text, pdf, legacy, allow_secret or (), full), as_json)
 
 
 def reindex(
@@ -126,8 +126,7 @@ def reindex(
     from labkit.assembly import open_lab
 
     lab = open_lab()
-    asked = Asked(text, pdf, legacy, allow_secret or (), full)
-    _show_run(_run(lab, _last_folder(lab), asked), as_json)
+    _run(lab, _last_folder(lab), Asked(text, pdf, legacy, allow_secret or (), full), as_json)
 
 
 def plan(
@@ -253,12 +252,13 @@ def _say_if_another(lab: Lab, root: Path, as_json: bool) -> None:
 # --- what is done, and what would be -------------------------------------------------------------
 
 
-def _run(lab: Lab, root: Path, asked: Asked) -> IngestRun:
+def _run(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None:
+    """Ingest a folder and print the record of it."""
     from labkit.ingestion.incremental import ingest
     from labkit.ingestion.one_writer import one_writer
 
     with one_writer(lab.settings.index), bars() as bar:
-        return ingest(
+        done = ingest(
             asked.read(lab, root),
             root,
             lab.ingest_chunker,
@@ -267,18 +267,23 @@ def _run(lab: Lab, root: Path, asked: Asked) -> IngestRun:
             bar("Embedding"),
             asked.full,
         )
+    _show_run(done, done.embedded - lab.embedder.computed, as_json)
 
 
-def _show_run(run: IngestRun, as_json: bool) -> None:
-    """Print a record; files that were left out are no failure, a run that read none is one."""
+def _show_run(run: IngestRun, cached: int, as_json: bool) -> None:
+    """Print a record; files that were left out are no failure, a run that read none is one.
+
+    `cached` of the embedded chunks had their vectors in the cache: no model was asked for them.
+    """
     if as_json:
         print_json(asdict(run))
     else:
         _print_files(run.faults, run.notes)
+        known = f", {cached} of them from the cache" if cached else ""
         typer.echo(
             f"{run.documents} documents in {run.chunks} chunks: {run.added} added, "
             f"{run.changed} changed, {run.removed} removed, {run.unchanged} unchanged; "
-            f"{run.embedded} chunks embedded."
+            f"{run.embedded} chunks embedded{known}."
         )
         if run.failed:
             typer.echo(f"Files left out, for the reasons above: {run.failed}.")

@@ -90,7 +90,10 @@ def _usable(blob: object, dimension: int) -> bool:
 
 
 class CachedEmbedder:
-    """An embedder that asks the model only for what neither `shipped` nor `cache` holds."""
+    """An embedder that asks the model only for what neither `shipped` nor `cache` holds.
+
+    `computed` counts the texts that the model was asked for since this object was made.
+    """
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class CachedEmbedder:
         shipped: Mapping[Key, bytes] | None = None,
     ) -> None:
         self._embedder, self._cache, self._shipped = embedder, cache, shipped or {}
+        self.computed = 0
 
     @property
     def identity(self) -> EmbedderIdentity:
@@ -125,6 +129,7 @@ class CachedEmbedder:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             vectors = self._embedder.embed(list(missing.values()), role)
+        self.computed += len(missing)
         new = {key: to_bytes(row) for key, row in zip(missing, vectors, strict=True)}
         for warning in caught:
             warnings.warn(warning.message, stacklevel=3)

@@ -139,6 +139,17 @@ def test_ingest_in_words(folder: Folder) -> None:
     )
 
 
+def test_chunks_that_the_cache_knew_are_not_called_embedded_by_the_model(folder: Folder) -> None:
+    folder.run("ingest")
+    folder.texts()
+    (folder.path / "docs/news.md").rename(folder.path / "docs/old.md")
+    path = folder.path / "docs/old.md"
+    path.write_text(path.read_text("utf-8").replace("id: news", "id: old"), encoding="utf-8")
+    _, out, _ = folder.run("ingest")
+    assert out.endswith(" 1 chunks embedded, 1 of them from the cache.\n")
+    assert folder.texts() == []
+
+
 def test_a_second_run_asks_the_model_nothing(folder: Folder) -> None:
     folder.json("ingest")
     folder.texts()
