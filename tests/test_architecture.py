@@ -19,7 +19,7 @@ from conftest import CHECKOUT
 
 PACKAGES = ("labkit", "classroom")
 MODULES = sorted(path for name in PACKAGES for path in (CHECKOUT / name).rglob("*.py"))
-HEAVY = ("torch", "openai", "fastapi", "psycopg", "sentence_transformers", "transformers")
+HEAVY = ("torch", "httpx2", "fastapi", "psycopg", "sentence_transformers", "transformers")
 
 LONGEST = 40  # lines of a function
 MEDIAN = 7

@@ -7,18 +7,15 @@ there is no answer. Either way they are the passages of this question, without m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from labkit.answering.prompt import DEFAULT_CONTEXT_TOKENS, Prompt, build_prompt
 from labkit.answering.proposal import PROPOSAL_SCHEMA, parse_proposal
-from labkit.transport import NO_KEY, openai_client
+from labkit.model_server import ModelServer, ServerFailed
 from labkit.types import Hit, Proposal, Reason, Refused
-
-if TYPE_CHECKING:
-    import openai
 
 Mode: TypeAlias = Literal["provider", "tool"]
 
@@ -41,8 +38,8 @@ _FORMAT = {
 class ChatGenerator:
     """Asks a chat model for evidence: `labkit.types.Generator`.
 
-    `timeout` is in seconds and bounds each whole reply. The client is made at the first question
-    that has a passage to hand over.
+    `timeout` is in seconds and bounds each whole reply. Nothing is asked, and no library for asking
+    is imported, before a question has a passage to hand over.
     """
 
     def __init__(
@@ -53,10 +50,11 @@ class ChatGenerator:
         mode: Mode = "provider",
         timeout: float = 60.0,
         context_tokens: int = DEFAULT_CONTEXT_TOKENS,
-        api_key: str = NO_KEY,
+        api_key: str = "",
     ) -> None:
-        self._base_url, self._model, self._mode = base_url, model, mode
-        self._timeout, self._context_tokens, self._key = timeout, context_tokens, api_key
+        self._server = ModelServer(base_url.rstrip("/"), timeout, api_key)
+        self._where = f"The chat server at {base_url}"
+        self._model, self._mode, self._context_tokens = model, mode, context_tokens
 
     def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
         if not hits:
@@ -76,10 +74,6 @@ class ChatGenerator:
         }
         return replace(proposal, detail=detail)
 
-    @cached_property
-    def _client(self) -> openai.OpenAI:
-        return openai_client(self._base_url, self._timeout, self._key)
-
     def _messages(self, question: str, prompt: Prompt) -> list[dict[str, Any]]:
         """The conversation so far: with the passages, or with the duty to ask for them."""
         if self._mode == "provider":
@@ -92,32 +86,27 @@ class ChatGenerator:
     def _call_tool(self, messages: Sequence[Any], prompt: Prompt) -> list[dict[str, Any]]:
         """The model's call and its result; Refused(tool_not_called) if the model did not call."""
         choice = self._choice(messages, tools=[_TOOL])
-        calls = [
-            call
-            for call in choice.message.tool_calls or []
-            if getattr(getattr(call, "function", None), "name", None) == TOOL_NAME
-        ]
-        if not calls:
+        identifier = _called(choice["message"].get("tool_calls"))
+        if identifier is None:
             raise Refused(
                 Reason.TOOL_NOT_CALLED,
                 f"The model answered without calling {TOOL_NAME}; it cannot know the documents.",
             )
-        call = calls[0]
         function = {"name": TOOL_NAME, "arguments": "{}"}
         return [
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+                "tool_calls": [{"id": identifier, "type": "function", "function": function}],
             },
-            {"role": "tool", "tool_call_id": call.id, "content": prompt.user},
+            {"role": "tool", "tool_call_id": identifier, "content": prompt.user},
         ]
 
     def _content(self, messages: Sequence[Any]) -> str:
         """The text of the model's reply; a cut or empty one is refused."""
         choice = self._choice(messages, response_format=_FORMAT)
-        content = choice.message.content
-        if choice.finish_reason == "length":
+        content = choice["message"].get("content")
+        if choice.get("finish_reason") == "length":
             raise Refused(
                 Reason.INVALID_PROPOSAL, "The model's reply was cut off at its length limit."
             )
@@ -125,46 +114,62 @@ class ChatGenerator:
             raise Refused(Reason.INVALID_PROPOSAL, "The model's reply was empty.")
         return content
 
-    def _choice(self, messages: Sequence[Any], **options: Any) -> Any:
-        """One call to the server; every way to fail has its name."""
-        import openai
+    def _choice(self, messages: Sequence[Any], **options: Any) -> Mapping[str, Any]:
+        """One call to the server: its choice, which has a message. Every failure has its name."""
+        reply = self._complete(messages, max_tokens=MAX_REPLY_TOKENS, **options)
+        try:
+            choice = reply["choices"][0]
+            if not isinstance(choice["message"], dict):
+                raise TypeError("a message of another kind")
+        except (LookupError, TypeError) as error:
+            raise self._failed(f"sent no message: {self._server.shown(reply)}.") from error
+        self._check_prompt_was_read(reply, messages)
+        return dict(choice)
 
+    def _complete(self, messages: Sequence[Any], **options: Any) -> Any:
+        body = {"model": self._model, "messages": list(messages), "temperature": 0, **options}
         try:
-            reply = self._client.chat.completions.create(
-                model=self._model,
-                messages=list(messages),
-                temperature=0,
-                max_tokens=MAX_REPLY_TOKENS,
-                **options,
-            )
-        except openai.APITimeoutError as error:
-            raise self._failed(f"sent no whole reply in {self._timeout:g} s") from error
-        except openai.APIConnectionError as error:
-            raise self._failed("cannot be reached") from error
-        except openai.APIStatusError as error:
-            raise self._failed(f"answered {error.status_code}") from error
-        except (openai.OpenAIError, ValueError, OverflowError, RecursionError) as error:
-            raise self._failed("sent a reply that is no chat reply") from error
-        try:
-            choice = reply.choices[0]
-            _ = choice.message.content, choice.finish_reason
-        except (AttributeError, LookupError, TypeError) as error:
-            raise self._failed("sent a reply without a message") from error
-        _check_prompt_was_read(reply, messages)
-        return choice
+            return self._server.post("/chat/completions", body)
+        except ServerFailed as error:
+            raise self._failed(str(error)) from error
 
     def _failed(self, what: str) -> Refused:
-        return Refused(Reason.GENERATOR_FAILED, f"The chat server at {self._base_url} {what}.")
+        return Refused(Reason.GENERATOR_FAILED, f"{self._where} {what}")
+
+    def _check_prompt_was_read(self, reply: Any, messages: Sequence[Any]) -> None:
+        """Some servers cut a long prompt without a word. A token holds at most one word, so one
+        that counts fewer tokens than there are words did not read them all just now.
+
+        It may have them in its cache from another question, and count only what is new. So it is
+        asked to count once more, under a first line that no prompt ever had.
+        """
+        words = sum(len(str(message.get("content") or "").split()) for message in messages)
+        if _tokens_read(reply) >= words:
+            return
+        fresh = {"role": "system", "content": f"Request {uuid.uuid4()}"}
+        try:
+            read = _tokens_read(self._complete([fresh, *messages], max_tokens=1))
+        except Refused:
+            return  # the reply that came before is not worse for it
+        if read < words:
+            raise Refused(
+                Reason.CONTEXT_TRUNCATED,
+                f"The chat server read {read:.0f} tokens of a prompt of {words} words. Give the "
+                "model a larger context, or lower retrieval.context_tokens.",
+            )
 
 
-def _check_prompt_was_read(reply: Any, messages: Sequence[Any]) -> None:
-    """Some servers cut a long prompt without a word. A token holds at most one word, so a server
-    that counts fewer tokens than there are words did not read them all."""
-    read = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
-    words = sum(len(str(message.get("content") or "").split()) for message in messages)
-    if isinstance(read, int) and 0 < read < words:
-        raise Refused(
-            Reason.CONTEXT_TRUNCATED,
-            f"The chat server read {read} tokens of a prompt of {words} words. Give the model a "
-            "larger context, or lower retrieval.context_tokens.",
-        )
+def _called(calls: Any) -> Any:
+    """The id of the first call of the tool in a reply; None if it was not called."""
+    for call in calls if isinstance(calls, list) else []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and function.get("name") == TOOL_NAME:
+            return str(call.get("id", ""))
+    return None
+
+
+def _tokens_read(reply: Any) -> float:
+    """The tokens of a prompt that a server says it read; infinity where it says nothing of it."""
+    usage = reply.get("usage") if isinstance(reply, dict) else None
+    read = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return read if isinstance(read, int) and read > 0 else float("inf")

@@ -1,4 +1,4 @@
-"""The command line, one file an audience: asking, indexing, measuring. `main` is the way in.
+"""The command line, one file an audience: asking, indexing, measuring, serving. `main` is the way in.
 
 Nothing is imported here but what the first instant needs: Ctrl-C may come before all else is there.
 """

@@ -17,8 +17,7 @@ from typer.exceptions import TyperException
 from typer.main import get_group
 
 from labkit import __version__
-from labkit.cli import asking, indexing, measuring
-from labkit.service.commands import register as register_service
+from labkit.cli import asking, indexing, measuring, serving
 from labkit.types import LabError
 
 OUR_FAULT, INDEX_OR_USAGE, INTERRUPTED = 1, 2, 130
@@ -60,7 +59,7 @@ app = typer.Typer(
 indexing.register(app)
 asking.register(app)
 measuring.register(app)
-register_service(app)
+serving.register(app)
 
 
 @app.callback(invoke_without_command=True)

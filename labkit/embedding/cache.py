@@ -19,13 +19,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from labkit.embedding.checks import TextTooLong, check_batch, check_texts
+from labkit.embedding.checks import TextRefused, TextTooLong, check_batch, check_texts
 from labkit.types import Embedder, EmbedderIdentity, EmbeddingError, Health, Matrix, Role
+from labkit.vectors import LITTLE_ENDIAN, encode_vector
 
 Key: TypeAlias = tuple[str, str]
 """(role, SHA-256 of the text), within one identity."""
-
-_LITTLE_ENDIAN = np.dtype("<f4")
 
 
 def text_key(text: str, role: Role) -> Key:
@@ -83,9 +82,9 @@ class VectorCache:
 
 def _usable(blob: object, dimension: int) -> bool:
     """Is this a vector of that dimension that a cosine can be taken of?"""
-    if not isinstance(blob, bytes) or len(blob) != _LITTLE_ENDIAN.itemsize * dimension:
+    if not isinstance(blob, bytes) or len(blob) != LITTLE_ENDIAN.itemsize * dimension:
         return False
-    vector = np.frombuffer(blob, _LITTLE_ENDIAN)
+    vector = np.frombuffer(blob, LITTLE_ENDIAN)
     return bool(np.isfinite(vector).all() and vector.any())
 
 
@@ -117,22 +116,35 @@ class CachedEmbedder:
         keys = [text_key(text, role) for text in texts]
         known = self._known(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        if missing:
+        try:
             known |= self._embed_and_keep(missing, role)
+        except TextRefused as refused:
+            raise _numbered(refused, list(missing), keys) from refused
         dimension = self.identity.dimension
         joined = b"".join(known[key] for key in keys)
-        vectors = np.frombuffer(joined, _LITTLE_ENDIAN).reshape(len(keys), dimension)
+        vectors = np.frombuffer(joined, LITTLE_ENDIAN).reshape(len(keys), dimension)
         return check_batch(vectors.astype(np.float32), texts, dimension)
 
     def _embed_and_keep(self, missing: Mapping[Key, str], role: Role) -> dict[Key, bytes]:
+        """New vectors, kept; TextRefused, numbered as in `missing`, once all others are kept."""
+        if not missing:
+            return {}
+        try:
+            return self._new(missing, role)
+        except TextRefused as refused:
+            fine = [item for n, item in enumerate(missing.items()) if n not in refused.problems]
+            self._embed_and_keep(dict(fine), role)
+            raise
+
+    def _new(self, missing: Mapping[Key, str], role: Role) -> dict[Key, bytes]:
         """New vectors. One that stands for half a text is not kept: each run shall warn of it."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             vectors = self._embedder.embed(list(missing.values()), role)
         self.computed += len(missing)
-        new = {key: to_bytes(row) for key, row in zip(missing, vectors, strict=True)}
+        new = {key: encode_vector(row) for key, row in zip(missing, vectors, strict=True)}
         for warning in caught:
-            warnings.warn(warning.message, stacklevel=3)
+            warnings.warn(warning.message, stacklevel=4)
         too_long = {w.message.text for w in caught if isinstance(w.message, TextTooLong)}
         if self._cache is not None:
             keep = {key: blob for key, blob in new.items() if missing[key] not in too_long}
@@ -147,9 +159,10 @@ class CachedEmbedder:
         return known
 
 
-def to_bytes(vector: Sequence[float] | Matrix) -> bytes:
-    """A vector as little-endian float32, the same on every machine."""
-    return np.asarray(vector, dtype=_LITTLE_ENDIAN).tobytes()
+def _numbered(refused: TextRefused, asked: Sequence[Key], keys: Sequence[Key]) -> TextRefused:
+    """The refusal of the texts that were asked for, by their numbers among all."""
+    problems = {asked[number]: problem for number, problem in refused.problems.items()}
+    return TextRefused({n: problems[key] for n, key in enumerate(keys) if key in problems})
 
 
 def write_vectors(path: Path, identity: EmbedderIdentity, vectors: Mapping[Key, bytes]) -> None:

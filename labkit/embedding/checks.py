@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from labkit.similarity import check_vectors
-from labkit.types import EmbeddingError, Matrix, Role
+from labkit.types import EmbeddingError, Health, Matrix, Role
 
 
 class TextTooLong(UserWarning):
@@ -22,15 +23,23 @@ class TextTooLong(UserWarning):
         self.text, self.tokens, self.limit = text, tokens, limit
 
 
-class TextRefused(EmbeddingError):
-    """A fault of one text, not of the model or the network: trying again would not help.
+class TextInPieces(TextTooLong):
+    """`text` has more tokens than the model reads at once: its vector is a mean over pieces."""
 
-    `number` counts from 0 among the texts of one call; None where it is not known.
+    happens = "the model reads {limit} at once, so its vector is a mean over pieces"
+
+
+class TextRefused(EmbeddingError):
+    """Faults of texts, not of the model or the network: trying again would not help.
+
+    `problems` says what is wrong, by the text's number, from 0, among the texts of the call. All
+    others of the call could be embedded.
     """
 
-    def __init__(self, number: int | None, problem: str) -> None:
-        super().__init__(problem if number is None else f"text {number} {problem}")
-        self.number, self.problem = number, problem
+    def __init__(self, problems: Mapping[int, str]) -> None:
+        said = [f"text {number} {problem}" for number, problem in sorted(problems.items())]
+        super().__init__("\n".join(said))
+        self.problems = dict(problems)
 
 
 class Windowed(Protocol):
@@ -44,11 +53,33 @@ class Windowed(Protocol):
         """The tokens of each text as the model gets it: with the role's prefix, uncut."""
 
 
+# A joiner, a mark of direction or an accent alone is nothing to read.
+_UNSEEN = (
+    r"\s\x00-\x1f\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+)
+READABLE = rf"^[^\x00]*[^{_UNSEEN}][^\x00]*$"
+"""A text that can be embedded: with something to read in it, and without NUL, at which engines
+written in C would stop."""
+
+
 def check_texts(texts: Sequence[str]) -> None:
-    """Refuse a blank text: its vector would mean nothing and still be near to something."""
-    for index, text in enumerate(texts):
-        if not text.strip():
-            raise TextRefused(index, "is blank; a blank text has no meaning to embed.")
+    """Refuse blank texts: their vectors would mean nothing and still be near to something."""
+    problems: dict[int, str] = {}
+    for number, text in enumerate(texts):
+        if "\0" in text:
+            problems[number] = "holds a NUL character; remove it."
+        elif re.search(READABLE, text) is None:
+            problems[number] = "is blank; a blank text has no meaning to embed."
+    if problems:
+        raise TextRefused(problems)
+
+
+def health_of(ask: Callable[[], Mapping[str, Any]]) -> Health:
+    """Whether an embedder can work: with what it says of itself, or with why it cannot."""
+    try:
+        return Health(True, detail=ask())
+    except EmbeddingError as error:
+        return Health(False, str(error))
 
 
 def longer_than_window(

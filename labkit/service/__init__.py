@@ -1,1 +1,1 @@
-"""Stage 11: parts of the lab as HTTP services, for several processes and machines."""
+"""Stage 12: parts of the lab as HTTP services: the embedding model, and the diagnostics pages."""

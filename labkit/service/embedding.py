@@ -1,7 +1,8 @@
 """The embedding service: one model, loaded once, for whoever may reach it.
 
-    GET  /health  →  {"status", "model", "dim", …}
-    POST /embed   {"type": "query" | "passage", "texts": […]}  →  {"model", "dim", "vectors"}
+    GET  /health         →  {"status", "model", "dim", "window", "identity", …}
+    POST /v1/embeddings  →  as OpenAI's; besides "input_type": "query" or "passage", "truncate"
+    POST /embed          {"type": "query" or "passage", "texts"}  →  {"model", "dim", "vectors"}
     GET  /docs, /openapi.json
 
 It keeps nothing between requests, and writes neither a text nor a token anywhere.
@@ -9,33 +10,23 @@ It keeps nothing between requests, and writes neither a text nor a token anywher
 
 # No `from __future__ import annotations`: FastAPI reads the annotations below as they run.
 
-import logging
+import base64
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import psutil
-from fastapi import FastAPI, Request, Security
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
-from fastapi.security import HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
-from labkit import __version__
-from labkit.embedding.checks import TextRefused
-from labkit.service.guard import Guard
-from labkit.service.limits import Limits
-from labkit.service.line import Busy, Left, ModelLine
-from labkit.service.page import openapi_page
+from labkit.embedding.checks import READABLE, TextInPieces, TextRefused, TextTooLong
+from labkit.service.application import add_reference, make_app
+from labkit.service.errors import Problem, fault, problem_of, responses
+from labkit.service.queueing import Busy, ClientLeft, Embedded, ModelQueue
+from labkit.service.server import Hosts, Limits
 from labkit.types import Embedder, Role
-
-# Something to read (a joiner, a mark of direction or an accent alone is nothing), and no NUL, at
-# which engines written in C would stop.
-_UNSEEN = (
-    r"\s\x00-\x1f\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-)
-READABLE = rf"^[^\x00]*[^{_UNSEEN}][^\x00]*$"
-CLIENT_LEFT = 499
-_log = logging.getLogger("labkit.service")
 
 
 class HealthReply(BaseModel):
@@ -49,6 +40,33 @@ class HealthReply(BaseModel):
     identity: dict[str, Any] = Field(description="All that makes the vector space.")
 
 
+class VectorItem(BaseModel):
+    """One vector: a list of numbers, or their float32 bytes, little-endian, in base64."""
+
+    object: Literal["embedding"] = "embedding"
+    index: int
+    embedding: list[float] | str
+
+
+class TooLong(BaseModel):
+    """A text of which the model did not read every token at once; `in_pieces`: it read all of them,
+    and the vector is a mean."""
+
+    index: int
+    tokens: int
+    limit: int
+    in_pieces: bool
+
+
+class EmbeddingsReply(BaseModel):
+    """Vectors in the order of the texts."""
+
+    object: Literal["list"] = "list"
+    model: str
+    data: list[VectorItem]
+    too_long: list[TooLong]
+
+
 class EmbedReply(BaseModel):
     """One vector a text, in the order of the texts."""
 
@@ -57,50 +75,42 @@ class EmbedReply(BaseModel):
     vectors: list[list[float]]
 
 
-class Problem(BaseModel):
-    """Why there is no answer; `text` is the number, from 0, of the text at fault."""
-
-    detail: str
-    text: int | None = None
-
-
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The request is not in UTF-8."},
-    401: {"model": Problem, "description": "The token is missing or wrong."},
-    408: {"model": Problem, "description": "The request took too long to arrive."},
-    413: {"model": Problem, "description": "The request is too large."},
-    422: {"model": Problem, "description": "The texts cannot be embedded; `text` says which."},
-    500: {"model": Problem, "description": "The model failed."},
-    503: {"model": Problem, "description": "Too many requests wait, or this one took too long."},
-}
-
-
-def embedding_app(embedder: Embedder, limits: Limits | None = None, token: str = "") -> FastAPI:
+def embedding_app(
+    embedder: Embedder, limits: Limits | None = None, token: str = "", hosts: Hosts | None = None
+) -> FastAPI:
     """The service as an ASGI application; with a token, every page of it asks for the token.
 
     The model is loaded here, once; EmbeddingError says why it cannot be.
     """
     limits = limits or Limits()
     embedder.embed(["ready"], "query")
-    app = FastAPI(
-        title="labkit embedding service",
-        description=__doc__,
-        version=__version__,
-        docs_url=None,  # FastAPI's own page loads its scripts from the network
-        redoc_url=None,
-        responses={status: _PROBLEMS[status] for status in (401,)},
-        dependencies=[Security(HTTPBearer(auto_error=False))] if token else [],
-    )
+    app = make_app("labkit embedding service", __doc__ or "", limits, hosts or Hosts(), token)
     _add_health(app, embedder)
-    _add_embed(app, embedder, limits)
-    app.add_exception_handler(RequestValidationError, _invalid)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> HTMLResponse:
-        return openapi_page(app.openapi())
-
-    app.add_middleware(Guard, limits=limits, token=token)
+    _add_embed(app, _Service(embedder, limits), limits)
+    add_reference(app, "/docs")
     return app
+
+
+class _Service:
+    """A model and the queue before it."""
+
+    def __init__(self, embedder: Embedder, limits: Limits) -> None:
+        self.identity, self._limits = embedder.identity, limits
+        self._queue = ModelQueue(embedder, limits)
+
+    async def embed(
+        self, texts: Sequence[str], role: Role, truncate: bool, request: Request
+    ) -> Embedded | Problem:
+        try:
+            return await self._queue.embed(texts, role, truncate, request.is_disconnected)
+        except TimeoutError:
+            seconds = f"{self._limits.seconds:g} seconds"
+            return Problem("late", f"Not done within {seconds}. Send fewer texts.")
+        except (TextRefused, Busy, ClientLeft) as error:
+            return problem_of(error, str)
+        except Exception as error:
+            fault(error)
+            return Problem("fault", "The model failed on these texts.")
 
 
 def _add_health(app: FastAPI, embedder: Embedder) -> None:
@@ -120,71 +130,74 @@ def _add_health(app: FastAPI, embedder: Embedder) -> None:
     _ = health
 
 
-def _add_embed(app: FastAPI, embedder: Embedder, limits: Limits) -> None:
-    body_model: Any = _request_model(limits)
-    line = ModelLine(embedder, limits)
+def _add_embed(app: FastAPI, service: _Service, limits: Limits) -> None:
+    openai_body, plain_body = _bodies(limits)
+    identity = service.identity
 
-    @app.post("/embed", response_model=EmbedReply, responses=_PROBLEMS)
-    async def embed(body: body_model, request: Request) -> Any:
-        try:
-            vectors = await line.embed(body.texts, body.type, request.is_disconnected)
-        except TextRefused as error:
-            return _problem(422, str(error), error.number)
-        except Busy:
-            return _problem(503, "Too many requests are waiting. Try again later.")
-        except TimeoutError:
-            return _problem(503, f"Not done within {limits.seconds:g} seconds. Send fewer texts.")
-        except Left:
-            return _problem(CLIENT_LEFT, "The client has left.")
-        except Exception as error:
-            _log.error("The model failed: %s", type(error).__name__)  # its words may hold a text
-            return _problem(500, "The model failed on these texts.")
-        identity = embedder.identity
-        return EmbedReply(model=identity.model, dim=identity.dimension, vectors=vectors)
-
-    _ = embed
-
-
-def _request_model(limits: Limits) -> type[BaseModel]:
-    """The body of a request, with these limits in its schema."""
-    text = Annotated[str, Field(min_length=1, max_length=limits.characters, pattern=READABLE)]
-    texts = Field(min_length=1, max_length=limits.texts)
-    return create_model(
-        "EmbedRequest",
-        __config__=ConfigDict(extra="forbid", strict=True),
-        type=(Role, ...),
-        texts=(Annotated[list[text], texts], ...),
+    @app.post(
+        "/v1/embeddings",
+        response_model=EmbeddingsReply,
+        responses=responses(400, 401, 403, 404, 408, 413, 422, 500, 503),
     )
+    async def embeddings(body: openai_body, request: Request) -> Any:
+        """Vectors, as an OpenAI-compatible client asks for them."""
+        if body.model not in ("", identity.model):
+            return Problem("other_model", f"This service runs the model {identity.model}.").reply()
+        found = await service.embed(body.input, body.input_type, body.truncate, request)
+        if isinstance(found, Problem):
+            return found.reply()
+        items = [
+            VectorItem(index=n, embedding=_written(row, body.encoding_format))
+            for n, row in enumerate(found.rows)
+        ]
+        too_long = [_too_long(number, long) for number, long in found.too_long.items()]
+        return EmbeddingsReply(model=identity.model, data=items, too_long=too_long)
+
+    @app.post(
+        "/embed",
+        response_model=EmbedReply,
+        responses=responses(400, 401, 403, 408, 413, 422, 500, 503),
+    )
+    async def embed(body: plain_body, request: Request) -> Any:
+        """Vectors, for a client that needs no more than them. A text too long is refused."""
+        found = await service.embed(body.texts, body.type, False, request)
+        if isinstance(found, Problem):
+            return found.reply()
+        return EmbedReply(model=identity.model, dim=identity.dimension, vectors=found.rows)
+
+    _ = embeddings, embed
 
 
-def _problem(status: int, detail: str, text: int | None = None) -> JSONResponse:
-    return JSONResponse(Problem(detail=detail, text=text).model_dump(exclude_none=True), status)
+def _bodies(limits: Limits) -> tuple[type[BaseModel], type[BaseModel]]:
+    """The bodies of the two requests, with these limits in their schemas."""
+    text = Annotated[str, Field(min_length=1, max_length=limits.characters, pattern=READABLE)]
+    texts = Annotated[list[text], Field(min_length=1, max_length=limits.texts)]
+    strict = ConfigDict(extra="forbid", strict=True)
+    openai = create_model(
+        "EmbeddingsRequest",
+        __config__=strict,
+        model=(str, ""),
+        input=(Annotated[texts, BeforeValidator(_as_list)], ...),
+        input_type=(Role, "passage"),
+        truncate=(bool, False),
+        encoding_format=(Literal["float", "base64"], "float"),
+        user=(str | None, None),
+    )
+    plain = create_model("EmbedRequest", __config__=strict, type=(Role, ...), texts=(texts, ...))
+    return openai, plain
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """422 in our words: the library's would repeat the texts."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = [part for part in first["loc"] if part != "body"]
-    number = place[1] if len(place) > 1 and place[0] == "texts" else None
-    what = f"text {number}" if isinstance(number, int) else ".".join(map(str, place)) or "the body"
-    problem = _PLAIN.get(first["type"], first["msg"])
-    bounds = {key: value for key, value in first.get("ctx", {}).items() if key != "error"}
-    return _problem(422, f"{what} {problem.format(**bounds)}", number)
+def _as_list(texts: Any) -> Any:
+    """OpenAI's clients may send a single text bare."""
+    return [texts] if isinstance(texts, str) else texts
 
 
-_PLAIN = {
-    "missing": "is missing",
-    "extra_forbidden": "is not known here; send type and texts",
-    "json_invalid": "is no JSON",
-    "literal_error": "must be {expected}",
-    "list_type": "must be a list of texts",
-    "string_type": "must be a string",
-    "string_unicode": "holds half a surrogate pair, which is no character",
-    "string_too_short": "is empty",
-    "string_too_long": "is longer than {max_length} characters",
-    "string_pattern_mismatch": "is blank or holds a NUL character",
-    "too_short": "is empty; send at least one text",
-    "too_long": "holds more than {max_length} texts; send them in batches",
-    "model_attributes_type": "must be a JSON object with type and texts",
-}
+def _written(row: list[float], encoding: str) -> list[float] | str:
+    if encoding == "float":
+        return row
+    return base64.b64encode(np.asarray(row, dtype="<f4").tobytes()).decode()
+
+
+def _too_long(number: int, long: TextTooLong) -> TooLong:
+    in_pieces = isinstance(long, TextInPieces)
+    return TooLong(index=number, tokens=long.tokens, limit=long.limit, in_pieces=in_pieces)

@@ -17,9 +17,10 @@ import pytest
 
 from builders import ToyEmbedder, identity
 from labkit.embedding import CachedEmbedder, VectorCache, read_vectors, write_vectors
-from labkit.embedding.cache import Key, text_key, to_bytes
+from labkit.embedding.cache import Key, text_key
 from labkit.embedding.checks import TextTooLong
 from labkit.types import EmbedderIdentity, EmbeddingError, Health, Matrix, Role
+from labkit.vectors import encode_vector
 
 
 @pytest.fixture
@@ -89,9 +90,9 @@ def test_another_identity_in_any_field_is_another_entry(path: Path, field: str) 
     other = replace(toy, **{field: new})
     key = text_key("gate", "query")
     cache = VectorCache(path)
-    cache.put(toy, {key: to_bytes([1.0, 2.0])})
+    cache.put(toy, {key: encode_vector([1.0, 2.0])})
     assert cache.get(other, [key]) == {}
-    assert cache.get(toy, [key]) == {key: to_bytes([1.0, 2.0])}
+    assert cache.get(toy, [key]) == {key: encode_vector([1.0, 2.0])}
 
 
 @pytest.mark.parametrize("texts", [("gate", "gate "), ("gate", "Gate"), ("é", "e\u0301")])
@@ -102,12 +103,15 @@ def test_texts_that_differ_in_one_letter_differ_in_their_key(texts: tuple[str, s
 def test_the_cache_keeps_no_text(path: Path) -> None:
     CachedEmbedder(ToyEmbedder(), VectorCache(path)).embed(["a confidential text"], "passage")
     assert b"confidential" not in path.read_bytes()
-    assert to_bytes(ToyEmbedder().embed(["a confidential text"], "passage")[0]) in path.read_bytes()
+    assert (
+        encode_vector(ToyEmbedder().embed(["a confidential text"], "passage")[0])
+        in path.read_bytes()
+    )
 
 
 def test_bytes_are_little_endian_float32() -> None:
-    assert to_bytes([1.0, -2.5]) == bytes.fromhex("0000803f000020c0")
-    assert to_bytes(np.array([1.0, -2.5], ">f8")) == bytes.fromhex("0000803f000020c0")
+    assert encode_vector([1.0, -2.5]) == bytes.fromhex("0000803f000020c0")
+    assert encode_vector(np.array([1.0, -2.5], ">f8")) == bytes.fromhex("0000803f000020c0")
 
 
 def test_a_blank_text_is_refused_before_anything_is_asked(path: Path) -> None:
@@ -184,8 +188,8 @@ def spoil(path: Path, blob: object) -> None:
         b"\0" * 7,
         b"\0" * 8,
         b"\0" * 12,
-        to_bytes([np.nan, 1.0]),
-        to_bytes([np.inf, 1.0]),
+        encode_vector([np.nan, 1.0]),
+        encode_vector([np.inf, 1.0]),
         "12345678",
         12345678,
     ],
@@ -249,7 +253,7 @@ def test_a_place_that_cannot_even_be_looked_at_costs_only_time(
 
 
 def shipped(**texts: Sequence[float]) -> dict[Key, bytes]:
-    return {text_key(text, "passage"): to_bytes(vector) for text, vector in texts.items()}
+    return {text_key(text, "passage"): encode_vector(vector) for text, vector in texts.items()}
 
 
 TOY = identity(dimension=2)

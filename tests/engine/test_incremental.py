@@ -306,9 +306,9 @@ class Refuses(ToyEmbedder):
     """Refuses a text that tells of squeaking, and says which of a call it is."""
 
     def embed(self, texts: Sequence[str], role: Role) -> Matrix:
-        for number, text in enumerate(texts):
-            if "squeaks" in text:
-                raise TextRefused(number, "was refused.")
+        squeaks = {n: "was refused." for n, text in enumerate(texts) if "squeaks" in text}
+        if squeaks:
+            raise TextRefused(squeaks)
         return super().embed(texts, role)
 
 

@@ -110,7 +110,7 @@ from labkit.indexing import rebuild
 lab = open_lab()
 done = rebuild(lab.source(), lab.chunker, lab.embedder, lab.store)
 (vector,) = lab.embedder.embed(["Where can I export CSV in Reporting?"], "query")
-heavy = {"torch", "transformers", "sentence_transformers", "openai"} & set(sys.modules)
+heavy = {"torch", "transformers", "sentence_transformers", "httpx2"} & set(sys.modules)
 print(done.chunks > 40, vector.shape, sorted(heavy))
 """
     said = run(code, LABKIT_INDEX=str(tmp_path / "index.sqlite"))

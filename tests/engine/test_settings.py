@@ -22,9 +22,9 @@ from labkit.assembly import (
 from labkit.chunking import EstimatedTokens
 from labkit.documents import Plain
 from labkit.documents.rules import Rules
-from labkit.embedding import HttpEmbedder, ServiceEmbedder
+from labkit.embedding import HttpEmbedder
 from labkit.settings import IngestSettings, Settings, find_settings, load_settings
-from labkit.types import Health, LabError, Viewer
+from labkit.types import LabError, Viewer
 
 
 def load(folder: Path, toml: str = "", **environment: str) -> Settings:
@@ -406,8 +406,7 @@ def test_a_served_model_that_nobody_has_here_is_estimated(
     toml = '[embedding]\nservice_url = "http://127.0.0.1:9"\nmodel = "far"'
     with pytest.raises(LabError, match="cannot be reached"):
         make_tokens(load(tmp_path, toml))
-    told = Health(True, detail={"model": "far", "dim": 3, "window": 128})
-    monkeypatch.setattr(ServiceEmbedder, "health", lambda _: told)
+    monkeypatch.setattr(HttpEmbedder, "window", 128)
     assert make_tokens(load(tmp_path, toml)) == EstimatedTokens(120)
 
 

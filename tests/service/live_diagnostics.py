@@ -11,12 +11,9 @@ from urllib.parse import urlencode
 from builders import ToyEmbedder
 from labkit.assembly import Lab
 from labkit.indexing import rebuild
-from labkit.service.address import listening_socket, url_of
-from labkit.service.commands import make_server
 from labkit.service.diagnostics.app import LIMITS, diagnostics_app
-from labkit.service.diagnostics.desk import Desk
-from labkit.service.diagnostics.door import Hosts
-from labkit.service.limits import Limits
+from labkit.service.diagnostics.session import LabSession
+from labkit.service.server import Hosts, Limits, listening_socket, make_server, url_of
 from labkit.settings import RetrievalSettings, Settings, ViewerSettings, load_settings
 from labkit.types import Embedder, FileFault, IngestRun, Viewer
 from live_service import LiveService
@@ -141,8 +138,8 @@ class LivePages(LiveService):
 
         self._socket = listening_socket("127.0.0.1", 0)
         self.url = url_of(self._socket)
-        desk = Desk(opener, limits)  # type: ignore[arg-type]
-        app = diagnostics_app(desk, hosts or Hosts(frozenset()), token, limits)
+        session = LabSession(opener, limits)  # type: ignore[arg-type]
+        app = diagnostics_app(session, hosts or Hosts(frozenset()), token, limits)
         self._server = make_server(app, limits)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
 

@@ -13,10 +13,8 @@ from urllib.parse import urlsplit
 
 from builders import ToyEmbedder
 from labkit.embedding.checks import TextTooLong
-from labkit.service.address import listening_socket, url_of
-from labkit.service.commands import make_server
 from labkit.service.embedding import embedding_app
-from labkit.service.limits import Limits
+from labkit.service.server import Limits, listening_socket, make_server, url_of
 from labkit.types import Embedder, EmbeddingError, Matrix, Role
 
 WINDOW = 12
@@ -26,8 +24,9 @@ SECRET_WORDS = "words that no log may hold"
 class ModelForTests(ToyEmbedder):
     """The toy model with a window of 12 words, a pace, and a fault for texts that ask for it."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float = 0.0, too_long: type[TextTooLong] = TextTooLong) -> None:
         super().__init__(dimension=4)
+        self._too_long = too_long
         self.seconds, self.at_once, self.most_at_once = seconds, 0, 0
 
     def embed(self, texts: Sequence[str], role: Role) -> Matrix:
@@ -45,7 +44,7 @@ class ModelForTests(ToyEmbedder):
             if "break" in text:
                 raise EmbeddingError(f"broken by {text!r}")
             if (tokens := len(text.split())) > WINDOW:
-                warnings.warn(TextTooLong(text, tokens, WINDOW), stacklevel=2)
+                warnings.warn(self._too_long(text, tokens, WINDOW), stacklevel=2)
         time.sleep(self.seconds)
         rows = super().embed(texts, role)
         rows[:, 0] += 100 if role == "query" else 0

@@ -34,21 +34,20 @@ from conftest import CHECKOUT
 from labkit.answering.engine import MAX_QUESTION
 from labkit.cli import main
 from labkit.ranking.policy import rank_strict
-from labkit.service.diagnostics.clean import Cleaner, below, last_name
-from labkit.service.diagnostics.desk import embedder_of
-from labkit.service.diagnostics.door import HEADERS, Hosts, hosts_for
-from labkit.service.diagnostics.frame import Frame
-from labkit.service.diagnostics.language import Speech, choose_language
+from labkit.service.diagnostics.passages import why_dropped
+from labkit.service.diagnostics.session import embedder_of
 from labkit.service.diagnostics.source import pieces
-from labkit.service.diagnostics.texts import TEXTS
-from labkit.service.diagnostics.verdicts import why_dropped
-from labkit.service.limits import Limits
+from labkit.service.middleware import HEADERS
+from labkit.service.redaction import Redactor, below, last_name
+from labkit.service.rendering import PageContext
+from labkit.service.server import Hosts, Limits, hosts_for
+from labkit.service.translator import TEXTS, Translator, choose_language
 from labkit.types import EmbeddingError, Health, Hit, LabError, Matrix, Reason, Role
 from live_diagnostics import ATTIC, DAY, QUESTION, SCRIPT, LabForTests, LivePages, Page
 from pages import Shape
 
 TOKEN = "a-token-of-the-tests-0123456789"
-PACKAGE = CHECKOUT / "labkit/service/diagnostics"
+PACKAGE = CHECKOUT / "labkit/service"
 PATHS = ("/", "/runs", "/question", "/api")
 ASKED: dict[str, Any] = {"q": QUESTION, "day": DAY}
 
@@ -233,7 +232,7 @@ def test_the_browser_s_language_is_heard(live: LivePages) -> None:
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "/\\evil.example/x", "/a?b#c"])
 def test_the_link_to_the_other_language_stays_on_this_site(path: str) -> None:
-    ((_, _, link),) = Frame(Speech("en"), path=path).languages
+    ((_, _, link),) = PageContext(Translator("en"), path=path).languages
     assert link.startswith("/")
     assert not link.startswith(("//", "/\\"))
     assert link.count("?") == 1
@@ -254,7 +253,7 @@ def test_both_tables_say_the_same_things_with_the_same_values() -> None:
 
 
 def test_every_text_is_used() -> None:
-    files = [*PACKAGE.rglob("*.html"), *PACKAGE.glob("*.py")]
+    files = [*PACKAGE.rglob("*.html"), *PACKAGE.rglob("*.py")]
     written = "\n".join(path.read_text("utf-8") for path in files)
     made = (
         "problem_",
@@ -279,14 +278,14 @@ def test_french_is_set_as_french_is() -> None:
 
 
 def test_numbers_days_and_counts_are_written_as_each_language_does() -> None:
-    english, french = Speech("en"), Speech("fr")
+    english, french = Translator("en"), Translator("fr")
     assert (english.number(-1234.5, 1), french.number(-1234.5, 1)) == ("−1,234.5", "−1\u202f234,5")
     assert french.moment("2026-10-01T08:05:00+00:00") == "1er octobre 2026 à 08:05 UTC"
     assert english.duration("2026-10-01T08:00:00+00:00", "2026-10-01T08:01:30+00:00") == "90 s"
     assert english.duration("2026-10-01T08:00:00+00:00", "") == ""
     assert english.moment("never") == "never"
-    assert english.count("answered", 0).startswith("0 quotations")
-    assert french.count("fault_count", 0) == "0 fichier non repris"
+    assert english.ngettext("answered", 0).startswith("0 quotations")
+    assert french.ngettext("fault_count", 0) == "0 fichier non repris"
 
 
 def test_a_document_s_language_is_marked_where_it_is_not_the_page_s(live: LivePages) -> None:
@@ -430,7 +429,7 @@ def test_no_page_needs_a_script_an_inline_style_or_the_network(live: LivePages) 
     ],
 )
 def test_of_a_path_in_a_message_only_the_name_stays(message: str, shown: str) -> None:
-    assert Cleaner(["/srv/a b"])(message) == shown
+    assert Redactor(["/srv/a b"])(message) == shown
 
 
 @given(
@@ -438,7 +437,7 @@ def test_of_a_path_in_a_message_only_the_name_stays(message: str, shown: str) ->
     st.sampled_from(["{}", "at {}.", "'{}'", "({})", "x: {}: y"]),
 )
 def test_no_folder_of_a_path_stays(names: list[str], around: str) -> None:
-    said = Cleaner()(around.format("/" + "/".join(f"{name}Q{i}" for i, name in enumerate(names))))
+    said = Redactor()(around.format("/" + "/".join(f"{name}Q{i}" for i, name in enumerate(names))))
     assert f"{names[-1]}Q{len(names) - 1}" in said
     for i, name in enumerate(names[:-1]):
         assert f"{name}Q{i}" not in said
@@ -799,16 +798,16 @@ def test_the_api_gives_what_the_command_line_gives_and_the_passages(
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({}, "question: Field required"),
-        ({"question": ""}, "question: "),
-        ({"question": " \n"}, "question: "),
-        ({"question": "x" * 2001}, "question: "),
-        ({"question": 7}, "question: "),
-        ({"question": "\u0958" * 2000}, "question: "),
-        ({"question": "a", "as_of": 0}, "as_of: "),
-        ({"question": "a", "as_of": "someday"}, "as_of: "),
-        ({"question": "a", "passages": 101}, "passages: "),
-        ({"question": "a", "scopes": ["board"]}, "scopes: "),
+        ({}, "question is missing"),
+        ({"question": ""}, "question is empty"),
+        ({"question": " \n"}, "question is blank or holds a NUL character"),
+        ({"question": "x" * 2001}, "question is longer than 2000 characters"),
+        ({"question": 7}, "question must be a string"),
+        ({"question": "\u0958" * 2000}, "question is too long"),
+        ({"question": "a", "as_of": 0}, "as_of must be a day, such as 2026-10-23"),
+        ({"question": "a", "as_of": "someday"}, "as_of must be a day"),
+        ({"question": "a", "passages": 101}, "passages must be 100 or less"),
+        ({"question": "a", "scopes": ["board"]}, "scopes is not known here"),
     ],
 )
 def test_a_request_that_is_wrong_is_422_and_says_where(
@@ -885,7 +884,7 @@ def test_every_verdict_of_the_strict_policy_has_words_in_both_languages() -> Non
     assert len(dropped) == 3
     for words in dropped:
         for lang in TEXTS:
-            said, language = why_dropped(words, Speech(lang))
+            said, language = why_dropped(words, Translator(lang))
             assert language == lang
             assert said != words
 
@@ -902,7 +901,7 @@ def test_the_hybrid_policy_has_words_too(tmp_path: Path) -> None:
 
 
 def test_a_near_duplicate_names_its_canonical_passage() -> None:
-    assert why_dropped("the same passage as gate#0", Speech("fr")) == (
+    assert why_dropped("the same passage as gate#0", Translator("fr")) == (
         "Dit la même chose que gate#0.",
         "fr",
     )
@@ -923,11 +922,11 @@ def test_an_address_that_others_reach_is_refused_without_a_token(
 def test_missing_packages_are_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labkit.service.commands.find_spec", lambda name: None)
+    monkeypatch.setattr("labkit.cli.serving.find_spec", lambda name: None)
     with pytest.raises(SystemExit) as ended:
         main(["serve"])
     assert ended.value.code == 2
-    assert "Run: pip install fastapi uvicorn jinja2" in capsys.readouterr().err
+    assert "Run: pip install fastapi uvicorn jinja2 psutil" in capsys.readouterr().err
 
 
 def test_the_command_starts_without_a_lab_and_writes_no_question_and_no_token(

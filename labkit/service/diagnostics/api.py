@@ -14,9 +14,9 @@ from labkit.answering.engine import MAX_QUESTION
 from labkit.answering.results import hit_dict
 from labkit.assembly import Lab
 from labkit.service.diagnostics import asking
-from labkit.service.diagnostics.desk import Desk
 from labkit.service.diagnostics.forms import day_of, known_viewer, question_error
-from labkit.service.diagnostics.problems import Problem
+from labkit.service.diagnostics.session import LabSession
+from labkit.service.errors import Problem, responses
 from labkit.types import Hit
 
 MOST_PASSAGES = 100
@@ -121,54 +121,33 @@ class AnswerReply(BaseModel):
     passages: list[RankedReply]
 
 
-class Trouble(BaseModel):
-    """Why there is neither; `kind` names the part that cannot work, where it is one."""
-
-    detail: str
-    kind: str | None = None
-
-
-_TROUBLES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Trouble, "description": "The request is not in UTF-8, or for another host."},
-    401: {"model": Trouble, "description": "The token is missing or wrong."},
-    403: {"model": Trouble, "description": "It comes from a page of another origin."},
-    408: {"model": Trouble, "description": "The request took too long to arrive."},
-    409: {"model": Trouble, "description": "The settings know no such viewer or profile."},
-    413: {"model": Trouble, "description": "The request is too large."},
-    422: {"model": Trouble, "description": "The question cannot be asked; `detail` says why."},
-    500: {"model": Trouble, "description": "A fault of ours."},
-    503: {"model": Trouble, "description": "A part is missing, or there was no time."},
-}
-
-
-def add_api(app: FastAPI, desk: Desk) -> None:
+def add_api(app: FastAPI, session: LabSession) -> None:
     """Put the operation on an application."""
 
-    @app.post(PATH, response_model=AnswerReply, responses=_TROUBLES)
+    @app.post(
+        PATH,
+        response_model=AnswerReply,
+        responses=responses(400, 401, 403, 408, 409, 413, 422, 500, 503),
+    )
     async def answer(body: AnswerRequest) -> Any:
         """Answer a question with quotations, or refuse with a reason. Nothing is kept."""
-        reply = await desk.ask(lambda lab: _reply(lab, body))
+        reply = await session.ask(lambda lab: _reply(lab, body))
         if isinstance(reply, Problem):
-            return trouble(reply.status, reply.detail or reply.kind, reply.kind)
-        if isinstance(reply, str):
-            return trouble(409, reply)
+            return reply.reply()
         return JSONResponse(jsonable_encoder(reply))
 
     _ = answer
 
 
-def trouble(status: int, detail: str, kind: str | None = None) -> JSONResponse:
-    """A reply that says why there is no other."""
-    return JSONResponse(Trouble(detail=detail, kind=kind).model_dump(exclude_none=True), status)
-
-
-def _reply(lab: Lab, body: AnswerRequest) -> dict[str, Any] | str:
+def _reply(lab: Lab, body: AnswerRequest) -> dict[str, Any] | Problem:
     """The reply, or which name the settings do not know."""
     profile = lab.settings.embedding.profile
     if not known_viewer(body.viewer, lab.settings):
-        return "viewer is none of the settings; leave it out for the default one"
+        return Problem("choice", "viewer is none of the settings; leave it out for the default one")
     if body.profile not in ("", profile):
-        return f"profile must be {profile!r}, which the settings name, or be left out"
+        return Problem(
+            "choice", f"profile must be {profile!r}, which the settings name, or be left out"
+        )
     asked = asking.ask(lab, body.question, body.viewer, body.as_of or date.today())
     kept = {hit.chunk.id for hit in asked.retrieval.hits}
     ranked = asked.retrieval.ranked[: body.passages]

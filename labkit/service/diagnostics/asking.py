@@ -10,7 +10,7 @@ from labkit.answering.engine import Engine
 from labkit.answering.results import Outcome
 from labkit.assembly import Lab
 from labkit.embedding.checks import TextTooLong
-from labkit.service.diagnostics.desk import embedder_of, index_of
+from labkit.service.diagnostics.session import embedder_of, index_of
 from labkit.types import Retrieval, Search, Viewer
 
 

@@ -8,9 +8,9 @@ from datetime import date
 from typing import Any, TypeVar
 
 from labkit.assembly import Lab
-from labkit.service.diagnostics.clean import Cleaner, cleaner_for, last_name
-from labkit.service.diagnostics.desk import embedder_of, index_of, store_of
-from labkit.service.diagnostics.problems import Problem, attempt
+from labkit.service.diagnostics.session import embedder_of, index_of, store_of
+from labkit.service.errors import Problem, attempt
+from labkit.service.redaction import Redactor, last_name, redactor_for
 from labkit.types import Eligible, Health, IndexStats, IngestRun, Manifest, Origin
 
 RUNS = 20
@@ -35,35 +35,35 @@ class Overview:
 
 def overview(lab: Lab) -> Overview:
     """Everything about the index; a part that fails keeps none of the others away."""
-    clean = cleaner_for(lab.settings)
+    redact = redactor_for(lab.settings)
 
     def part(work: Callable[[], _Value]) -> _Value | Problem:
-        return attempt(work, clean)
+        return attempt(work, redact)
 
     return Overview(
         stats=part(lambda: index_of(lab).stats()),
-        manifest=part(lambda: _manifest(lab, clean)),
+        manifest=part(lambda: _manifest(lab, redact)),
         sound=part(lambda: _sound(lab)),
-        last_run=part(lambda: _last_run(lab, clean)),
+        last_run=part(lambda: _last_run(lab, redact)),
     )
 
 
 def runs(lab: Lab) -> list[IngestRun]:
     """The last runs as a page may show them, newest first."""
-    clean = cleaner_for(lab.settings)
-    return [clean.run(run) for run in store_of(lab).runs(RUNS)]
+    redact = redactor_for(lab.settings)
+    return [redact.run(run) for run in store_of(lab).runs(RUNS)]
 
 
 def health(lab: Lab) -> Health:
     """Whether the embedder can work now, and what it says of itself, without paths."""
-    clean = cleaner_for(lab.settings)
+    redact = redactor_for(lab.settings)
     if not lab.settings.embedding.service_url:
-        attempt(lambda: embedder_of(lab), clean)  # loaded at most once, whoever asks first
+        attempt(lambda: embedder_of(lab), redact)  # loaded at most once, whoever asks first
     found = lab.health()
     said: dict[str, Any] = {name: found.detail.get(name) for name in ("memory_bytes", "window")}
     said = {name: value for name, value in said.items() if isinstance(value, int)}
     said["model"] = shown_model(str(found.detail.get("model") or ""))
-    return Health(found.ok, clean(found.message), said)
+    return Health(found.ok, redact(found.message), said)
 
 
 def shown_model(model: str) -> str:
@@ -76,11 +76,11 @@ def shown_model(model: str) -> str:
     return model if is_id else last_name(model)
 
 
-def _manifest(lab: Lab, clean: Cleaner) -> Manifest:
+def _manifest(lab: Lab, redact: Redactor) -> Manifest:
     """The manifest, its model by name, its endpoint without a user, its origin without a path."""
     made = index_of(lab).manifest()
     of = made.embedder
-    shown = replace(of, model=shown_model(of.model), endpoint=clean(of.endpoint))
+    shown = replace(of, model=shown_model(of.model), endpoint=redact(of.endpoint))
     return replace(made, embedder=shown, origin=Origin(made.origin.command))
 
 
@@ -90,6 +90,6 @@ def _sound(lab: Lab) -> bool:
     return index_of(lab).lexical(["check"], 1, nobody) == []
 
 
-def _last_run(lab: Lab, clean: Cleaner) -> IngestRun | None:
+def _last_run(lab: Lab, redact: Redactor) -> IngestRun | None:
     run = store_of(lab).last_run()
-    return None if run is None else clean.run(run)
+    return None if run is None else redact.run(run)

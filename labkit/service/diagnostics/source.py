@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 from labkit.answering.access_filter import admit
 from labkit.assembly import Lab
-from labkit.service.diagnostics.clean import below
-from labkit.service.diagnostics.desk import index_of
+from labkit.service.diagnostics.session import index_of
+from labkit.service.redaction import below
 from labkit.types import Chunk, Metadata
 
 Shade: TypeAlias = Literal["", "again", "mark"]

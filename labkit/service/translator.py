@@ -1,14 +1,44 @@
-"""Which language a page is in, and how that language writes numbers, days and sizes."""
+"""Which language a page is in: its words, and how it writes numbers, days and sizes.
+
+The words stand in `texts/`, one file a language.
+"""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from importlib.resources import files
 
-from labkit.service.diagnostics.texts import DEFAULT, TEXTS
-
+DEFAULT = "en"
 KILO = 1000
+NARROW, WIDE = "\u202f", "\u00a0"
+
+
+def typeset(text: str) -> str:
+    """French as it is printed: with apostrophes ’ and the spaces that no line is broken at, so that
+    its file of texts can be typed plainly.
+
+    >>> typeset("L'index : « prêt » ?") == "L’index\\u00a0: «\\u00a0prêt\\u00a0»\\u202f?"
+    True
+    """
+    text = text.replace("'", "’")
+    text = re.sub(r" ([;!?%])", rf"{NARROW}\1", text)
+    text = re.sub(r" ([:»])", rf"{WIDE}\1", text)
+    return re.sub(r"« ", f"«{WIDE}", text)
+
+
+def _read(lang: str) -> Mapping[str, str]:
+    text = files("labkit.service").joinpath(f"texts/{lang}.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+TEXTS: Mapping[str, Mapping[str, str]] = {
+    "en": _read("en"),
+    "fr": {key: typeset(text) for key, text in _read("fr").items()},
+}
 
 
 def choose_language(asked: str, accepted: str) -> str:
@@ -37,7 +67,7 @@ def _range(part: str) -> tuple[float, str]:
 
 
 @dataclass(frozen=True)
-class Speech:
+class Translator:
     """Words, numbers and days in one language."""
 
     lang: str
@@ -46,8 +76,8 @@ class Speech:
     def _texts(self) -> Mapping[str, str]:
         return TEXTS[self.lang]
 
-    def say(self, key: str, *parts: object, **values: object) -> str:
-        """The words under a key, with values put in. KeyError for a key that no table has."""
+    def gettext(self, key: str, *parts: object, **values: object) -> str:
+        """The words under a key, with values put in. KeyError for a key that no file has."""
         words = self._texts[key]
         return words.format(*parts, **values) if parts or values else words
 
@@ -57,55 +87,55 @@ class Speech:
     def number(self, value: float, places: int = 0) -> str:
         """A number as it is written here.
 
-        >>> Speech("en").number(12345.678, 1), Speech("fr").number(0.5321, 3)
+        >>> Translator("en").number(12345.678, 1), Translator("fr").number(0.5321, 3)
         ('12,345.7', '0,532')
         """
         marks = {",": self._texts["thousands"], ".": self._texts["decimal"], "-": "−"}
         return "".join(marks.get(sign, sign) for sign in f"{value:,.{places}f}")
 
-    def count(self, key: str, count: int) -> str:
+    def ngettext(self, key: str, count: int) -> str:
         """The words for one, or for many; French counts 0 as one."""
         single = count in (0, 1) if self.lang == "fr" else count == 1
-        return self.say(f"{key}_{'one' if single else 'many'}", count=self.number(count))
+        return self.gettext(f"{key}_{'one' if single else 'many'}", count=self.number(count))
 
     def size(self, count: int) -> str:
         """Bytes in a unit that a person reads.
 
-        >>> Speech("en").size(3_686_400), Speech("en").size(12)
+        >>> Translator("en").size(3_686_400), Translator("en").size(12)
         ('3.7 MB', '12 bytes')
         """
         if count < KILO:
-            return self.say("bytes", number=self.number(count))
+            return self.gettext("bytes", number=self.number(count))
         if count < KILO**2:
-            return self.say("kilobytes", number=self.number(count / KILO))
-        return self.say("megabytes", number=self.number(count / KILO**2, 1))
+            return self.gettext("kilobytes", number=self.number(count / KILO))
+        return self.gettext("megabytes", number=self.number(count / KILO**2, 1))
 
     def day(self, day: date) -> str:
         """A day in words.
 
-        >>> Speech("fr").day(date(2026, 10, 1)), Speech("en").day(date(2026, 10, 23))
+        >>> Translator("fr").day(date(2026, 10, 1)), Translator("en").day(date(2026, 10, 23))
         ('1er octobre 2026', '23 October 2026')
         """
         month = self._texts["months"].split()[day.month - 1]
         number = "1er" if self.lang == "fr" and day.day == 1 else str(day.day)
-        return self.say("date", day=number, month=month, year=day.year)
+        return self.gettext("date", day=number, month=month, year=day.year)
 
     def moment(self, text: str) -> str:
         """An ISO time in words; what is none, as it is."""
-        found = moment_of(text)
+        found = _moment(text)
         if found is None:
             return text
-        return self.say("moment", date=self.day(found.date()), time=f"{found:%H:%M}")
+        return self.gettext("moment", date=self.day(found.date()), time=f"{found:%H:%M}")
 
     def duration(self, started: str, finished: str) -> str:
         """From one ISO time to another; "" if one is none."""
-        first, last = moment_of(started), moment_of(finished)
+        first, last = _moment(started), _moment(finished)
         if first is None or last is None or (first.tzinfo is None) != (last.tzinfo is None):
             return ""
-        return self.say("seconds", number=self.number((last - first).total_seconds()))
+        return self.gettext("seconds", number=self.number((last - first).total_seconds()))
 
 
-def moment_of(text: str) -> datetime | None:
+def _moment(text: str) -> datetime | None:
     """A time in ISO 8601; None for anything else."""
     try:
         return datetime.fromisoformat(text)

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from labkit.assembly import Lab, open_lab
 from labkit.embedding import CachedEmbedder
-from labkit.service.diagnostics.clean import cleaner_for
-from labkit.service.diagnostics.problems import NoIndex, Problem, attempt, problem_of
-from labkit.service.limits import Limits
-from labkit.service.line import Line
+from labkit.service.errors import NoIndex, Problem, attempt, problem_of
+from labkit.service.queueing import WorkQueue
+from labkit.service.redaction import redactor_for
+from labkit.service.server import Limits
 from labkit.store import SqliteStore
 
 CHECK_SECONDS = 5.0
@@ -21,7 +21,7 @@ _Value = TypeVar("_Value")
 _LOADING = threading.Lock()
 
 
-class Desk:
+class LabSession:
     """Does a page's work on the lab of the settings as they are now, and never raises.
 
     The settings are read for each request; while they are equal, the same `Lab` serves, with the
@@ -38,9 +38,9 @@ class Desk:
         self._opener = opener
         self._lab: Lab | None = None
         self._lock = threading.Lock()
-        self._questions = Line(limits, name="question")
-        self._readings = Line(limits, threads=READERS, name="reading")
-        self._checks = Line(replace(limits, seconds=min(CHECK_SECONDS, limits.seconds)))
+        self._questions = WorkQueue(limits, name="question")
+        self._readings = WorkQueue(limits, threads=READERS, name="reading")
+        self._checks = WorkQueue(replace(limits, seconds=min(CHECK_SECONDS, limits.seconds)))
 
     async def ask(self, work: Callable[[Lab], _Value]) -> _Value | Problem:
         """Work that needs the model."""
@@ -54,17 +54,17 @@ class Desk:
         """A question to the embedder about itself."""
         return await self._do(self._checks, work)
 
-    async def _do(self, line: Line, work: Callable[[Lab], _Value]) -> _Value | Problem:
+    async def _do(self, queue: WorkQueue, work: Callable[[Lab], _Value]) -> _Value | Problem:
         try:
-            return await line.do(lambda: self._attempt(work))
+            return await queue.run(lambda: self._attempt(work))
         except Exception as error:
-            return problem_of(error, cleaner_for(None))
+            return problem_of(error, redactor_for(None))
 
     def _attempt(self, work: Callable[[Lab], _Value]) -> _Value | Problem:
-        lab = attempt(self._open, cleaner_for(None))
+        lab = attempt(self._open, redactor_for(None))
         if isinstance(lab, Problem):
             return lab
-        return attempt(lambda: work(lab), cleaner_for(lab.settings))
+        return attempt(lambda: work(lab), redactor_for(lab.settings))
 
     def _open(self) -> Lab:
         """The lab in use, or a new one if the settings have changed since it was opened."""

@@ -1,9 +1,11 @@
-"""What every page has: its language, its links, and the templates that it is rendered with."""
+"""Pages from templates, and what every page has: its language and its links."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,9 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from labkit.service.diagnostics.language import Speech, choose_language
-from labkit.service.diagnostics.problems import Problem
-from labkit.service.diagnostics.texts import TEXTS
+from labkit.service.errors import Problem
+from labkit.service.translator import TEXTS, Translator, choose_language
 
 NAVIGATION = (
     ("/", "page_overview"),
@@ -24,17 +25,18 @@ NAVIGATION = (
 
 
 @dataclass(frozen=True)
-class Frame:
-    """One page's place: `chosen` says that its language stands in the address, and so in links."""
+class PageContext:
+    """Where a page stands: `chosen` says that its language stands in the address, and so in
+    links."""
 
-    speech: Speech
+    translator: Translator
     chosen: bool = False
     path: str = "/"
     query: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lang(self) -> str:
-        return self.speech.lang
+        return self.translator.lang
 
     @property
     def navigation(self) -> list[tuple[str, str, bool]]:
@@ -61,33 +63,41 @@ class Frame:
         return f"{path}?{urlencode({**self.query, 'lang': lang})}"
 
 
-def frame_of(request: Request) -> Frame:
-    """The frame that a request asks for."""
+def context_of(request: Request) -> PageContext:
+    """The context that a request asks for."""
     query = dict(request.query_params)
     asked = query.get("lang", "")
     lang = choose_language(asked, request.headers.get("accept-language", ""))
-    return Frame(Speech(lang), asked == lang, request.scope["path"], query)
+    return PageContext(Translator(lang), asked == lang, request.scope["path"], query)
 
 
-class Renderer:
-    """Pages from templates. Every value is escaped; a name that nobody set is an error."""
+def render(template: str, **values: Any) -> str:
+    """A template as text. Every value is escaped; a name that nobody set is an error."""
+    return _environment().get_template(template).render(**values)
 
-    def __init__(self) -> None:
-        self._templates = Environment(
-            loader=PackageLoader("labkit.service.diagnostics"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.tests["problem"] = lambda value: isinstance(value, Problem)
 
-    def text(self, template: str, frame: Frame, **values: Any) -> str:
-        """A template as text."""
-        common = {"frame": frame, "speech": frame.speech, "say": frame.speech.say}
-        return self._templates.get_template(template).render(**common, **values)
+def render_page(template: str, context: PageContext, **values: Any) -> str:
+    """A template in the page's language: `_` gives it its words."""
+    translator = context.translator
+    common = {"context": context, "translator": translator, "_": translator.gettext}
+    return render(template, **common, **values)
 
-    def page(self, template: str, frame: Frame, status: int = 200, **values: Any) -> HTMLResponse:
-        """A template as a reply."""
-        headers = {"content-language": frame.lang}
-        return HTMLResponse(self.text(template, frame, **values), status, headers)
+
+def page(template: str, context: PageContext, status: int = 200, **values: Any) -> HTMLResponse:
+    """A template in the page's language as a reply."""
+    headers = {"content-language": context.lang}
+    return HTMLResponse(render_page(template, context, **values), status, headers)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("labkit.service"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.tests["problem"] = lambda value: isinstance(value, Problem)
+    environment.filters["json"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
+    return environment

@@ -21,7 +21,7 @@ _BARE = re.compile(
 _USER_IN_URL = re.compile(r"(?<=://)[^/\s@]*@")
 
 
-class Cleaner:
+class Redactor:
     """Takes the folders of this machine out of messages; what stays of a path is its last name.
 
     `folders` are known ones: they and all above them are recognised whatever their names hold. Of
@@ -37,9 +37,9 @@ class Cleaner:
     def __call__(self, message: str) -> str:
         """The message, safe to show.
 
-        >>> Cleaner()("/srv/lab one/x.sqlite: [Errno 2] '/srv/lab one/y': http://me:pw@h:1/v1")
+        >>> Redactor()("/srv/lab one/x.sqlite: [Errno 2] '/srv/lab one/y': http://me:pw@h:1/v1")
         "x.sqlite: [Errno 2] 'y': http://h:1/v1"
-        >>> Cleaner(["/srv/lab one"])("/srv/lab one/x.sqlite is damaged. Run: labkit rebuild")
+        >>> Redactor(["/srv/lab one"])("/srv/lab one/x.sqlite is damaged. Run: labkit rebuild")
         'x.sqlite is damaged. Run: labkit rebuild'
         """
         message = _USER_IN_URL.sub("", message)
@@ -61,14 +61,14 @@ class Cleaner:
         return FileFault(below(fault.path), self(fault.message))
 
 
-def cleaner_for(settings: Settings | None) -> Cleaner:
-    """The cleaner that knows the folders of this process and of the settings in force."""
-    folders: list[Path | str] = [Path.cwd(), Path.home(), Path(__file__).parents[3], sys.prefix]
+def redactor_for(settings: Settings | None) -> Redactor:
+    """The redactor that knows the folders of this process and of the settings in force."""
+    folders: list[Path | str] = [Path.cwd(), Path.home(), Path(__file__).parents[2], sys.prefix]
     if settings is not None:
         folders += [settings.home, settings.corpus, settings.index.parent]
         model = os.path.expanduser(settings.embedding.model)  # which a home of nobody leaves alone
         folders += [model] if os.path.isabs(model) else []
-    return Cleaner(folders)
+    return Redactor(folders)
 
 
 def last_name(path: str) -> str:

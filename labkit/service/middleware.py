@@ -1,0 +1,170 @@
+"""What every request passes before it reaches a service, and the rules that every reply carries."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from labkit.service.server import Hosts, Limits
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+Refuse: TypeAlias = "Callable[[Scope, Send, int, str], Awaitable[None]]"
+"""Sends a refusal: called with the request's scope, the way out, a status and a sentence."""
+
+LONGEST_URL = 32_000  # bytes: a question of the greatest length, percent-encoded, and room
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_CHALLENGES = [
+    (b"www-authenticate", b'Basic realm="labkit", charset="UTF-8"'),
+    (b"www-authenticate", b"Bearer"),
+]
+_log = logging.getLogger("labkit.service")
+
+
+class AccessMiddleware:
+    """ASGI middleware, outermost: checks how a request came in, and sets the rules of each reply.
+
+    400 for a foreign Host, 401 without the token, 403 for what a page of another origin sends, 408
+    for a body that drips, 413 for one over the size, 414 for a URL too long, 500 for a fault of
+    ours; the log gets the name of the fault and no more, as its words may hold a text.
+
+    The token comes as a Bearer, or as the password of HTTP Basic authentication, which a browser
+    asks for: there is no cookie and no form to forge. A body is read whole before the service sees
+    it, so that none of its parts waits for one.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limits: Limits, hosts: Hosts, token: str, refuse: Refuse
+    ) -> None:
+        self._app, self._limits, self._hosts = app, limits, hosts
+        self._token, self._refuse = token.encode(), refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        reply = _Reply(send)
+        try:
+            self._check(scope)
+            body = await self._whole_body(receive)
+            await self._app(scope, _replayed(body, receive), reply)
+        except _NotAdmitted as refusal:
+            reply.closes, reply.challenges = True, refusal.status == 401
+            await self._refuse(scope, reply, refusal.status, str(refusal))
+        except Exception as error:
+            _log.error("A request failed: %s", type(error).__name__)
+            if not reply.begun:
+                await self._refuse(scope, reply, 500, "A fault of ours; the log names it.")
+
+    def _check(self, scope: Scope) -> None:
+        """_NotAdmitted for a request that may not come in."""
+        hosts = _values(scope, b"host")
+        if len(hosts) != 1 or not self._hosts.admit(hosts[0]):
+            raise _NotAdmitted(400, "This server does not go by that name. See --allow-host.")
+        if scope["method"] not in ("GET", "HEAD"):
+            # A program names no origin; a page's own origin is this host, under http or https.
+            origins = _values(scope, b"origin")
+            if any(origin.partition("://")[2] != hosts[0] for origin in origins):
+                raise _NotAdmitted(403, "A page of another origin may not ask here.")
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_URL:
+            what = f"The address has over {LONGEST_URL} bytes. Ask a shorter question."
+            raise _NotAdmitted(414, what)
+        if not self._knows_token(scope):
+            wanted = "This service wants its token: Authorization: Bearer TOKEN."
+            raise _NotAdmitted(401, wanted)
+
+    def _knows_token(self, scope: Scope) -> bool:
+        """Compared in the same time, however much of a token is right."""
+        if not self._token:
+            return True
+        given = dict(scope["headers"]).get(b"authorization", b"")
+        scheme, _, rest = given.partition(b" ")
+        if scheme.lower() == b"basic":
+            return secrets.compare_digest(_password(rest), self._token)
+        return scheme.lower() == b"bearer" and secrets.compare_digest(rest.strip(), self._token)
+
+    async def _whole_body(self, receive: Receive) -> bytes:
+        """The body; _NotAdmitted if it is too large, whatever its header says, or too slow."""
+        body = bytearray()
+        seconds, most = self._limits.body_seconds, self._limits.body_bytes
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > most:
+                        what = f"The request has over {most} bytes. Send fewer texts."
+                        raise _NotAdmitted(413, what)
+                    if not message.get("more_body"):
+                        return bytes(body)
+        except TimeoutError as error:
+            what = f"The request did not arrive within {seconds:g} seconds."
+            raise _NotAdmitted(408, what) from error
+
+
+class _NotAdmitted(Exception):
+    """A request that may not come in: a status and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class _Reply:
+    """The way out, which puts the rules on a reply and knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.begun = self.closes = self.challenges = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.begun = True
+            ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            ours += [(b"connection", b"close")] if self.closes else []
+            ours += _CHALLENGES if self.challenges else []
+            theirs = [
+                pair for pair in message.get("headers", []) if pair[0].decode() not in HEADERS
+            ]
+            message = {**message, "headers": [*theirs, *ours]}
+        await self._send(message)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """The body once; then whatever comes, which is the client's leaving."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed
+
+
+def _password(credentials: bytes) -> bytes:
+    """The password in what a browser sends, b"" for what no browser sends.
+
+    >>> _password(base64.b64encode(b"name:a:b"))
+    b'a:b'
+    """
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
