@@ -131,6 +131,8 @@ def _add_health(app: FastAPI, embedder: Embedder) -> None:
 
 
 def _add_embed(app: FastAPI, service: _Service, limits: Limits) -> None:
+    openai_body: Any
+    plain_body: Any
     openai_body, plain_body = _bodies(limits)
     identity = service.identity
 
@@ -173,18 +175,19 @@ def _bodies(limits: Limits) -> tuple[type[BaseModel], type[BaseModel]]:
     text = Annotated[str, Field(min_length=1, max_length=limits.characters, pattern=READABLE)]
     texts = Annotated[list[text], Field(min_length=1, max_length=limits.texts)]
     strict = ConfigDict(extra="forbid", strict=True)
-    openai = create_model(
-        "EmbeddingsRequest",
-        __config__=strict,
-        model=(str, ""),
-        input=(Annotated[texts, BeforeValidator(_as_list)], ...),
-        input_type=(Role, "passage"),
-        truncate=(bool, False),
-        encoding_format=(Literal["float", "base64"], "float"),
-        user=(str | None, None),
+    openai: dict[str, Any] = {
+        "model": (str, ""),
+        "input": (Annotated[texts, BeforeValidator(_as_list)], ...),
+        "input_type": (Role, "passage"),
+        "truncate": (bool, False),
+        "encoding_format": (Literal["float", "base64"], "float"),
+        "user": (str | None, None),
+    }
+    plain: dict[str, Any] = {"type": (Role, ...), "texts": (texts, ...)}
+    return (
+        create_model("EmbeddingsRequest", __config__=strict, **openai),
+        create_model("EmbedRequest", __config__=strict, **plain),
     )
-    plain = create_model("EmbedRequest", __config__=strict, type=(Role, ...), texts=(texts, ...))
-    return openai, plain
 
 
 def _as_list(texts: Any) -> Any:

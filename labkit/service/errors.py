@@ -101,6 +101,7 @@ class Problem:
 def problem_reply(
     status: int, detail: str, kind: Kind | None = None, text: int | None = None
 ) -> JSONResponse:
+    """Why a program gets no answer, as JSON."""
     told = ProblemReply(detail=detail, kind=kind, text=text)
     return JSONResponse(told.model_dump(exclude_none=True), status)
 

@@ -512,7 +512,7 @@ def test_keys_come_from_their_own_variables_and_are_no_setting(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server")
     opened = open_lab()
     assert "sk-" not in repr(opened.settings)
-    assert vars(opened.generator("chat"))["_key"] == "sk-chat-secret"
+    assert vars(opened.generator("chat"))["_server"].api_key == "sk-chat-secret"
     assert fault(tmp_path, '[chat]\napi_key = "sk"').startswith(
         "labkit.toml: chat.api_key is no setting: a key stands in no file. Put it into the "
         "variable LABKIT_CHAT_API_KEY."
