@@ -1,6 +1,7 @@
-"""The command line, one file an audience: asking, indexing, measuring, serving. `main` is the way in.
+"""The command line, one file an audience: asking, indexing, measuring, serving.
 
-Nothing is imported here but what the first instant needs: Ctrl-C may come before all else is there.
+`main` is the way in. Nothing is imported here but what the first instant needs: Ctrl-C may come
+before all else is there.
 """
 
 from __future__ import annotations
