@@ -16,7 +16,7 @@ from functools import lru_cache
 from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
 from snowballstemmer.french_stemmer import FrenchStemmer  # type: ignore[import-untyped]
 
-ANALYSER_VERSION = "en-fr-snowball-v1"
+ANALYSER_VERSION = "en-fr-snowball-v2"
 
 _STOP_WORDS = frozenset(
     # English
@@ -54,25 +54,21 @@ _TOKEN = re.compile(
 _ELISION = re.compile(r"\b(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)'(?=[\w«\"“])")
 _CONTRACTION = re.compile(r"(?<=\w)(?:'s|n't|'ll|'re|'ve|'d|'m)\b")
 _FOLDS = str.maketrans(
-    {"œ": "oe", "Œ": "Oe", "æ": "ae", "Æ": "Ae", "’": "'", "ʼ": "'", "‑": "-", "‐": "-"}
+    {"œ": "oe", "Œ": "Oe", "æ": "ae", "Æ": "Ae", "’": "'", "ʼ": "'", "ʻ": "'", "‑": "-", "‐": "-"}
     # invisible inside a word: soft hyphen, joiners, byte-order mark
     | dict.fromkeys("\u00ad\u200c\u200d\u2060\ufeff", "")
 )
 _DASHES = str.maketrans("\u2013\u2212\uff0d", "---")  # what a hyphen becomes as one types
 _VOICED = "\u3099\u309a"  # marks that make another Japanese letter, as か and が: no accents
-_CODE = re.compile(r"(?<![\w-])[A-Za-z]{2,}-\d{2,}[A-Za-z]?(?![\w-])")
+# a product code; the s of several ("all GX-100s") is no part of it, that of a model ("GX-100S") is
+_CODE = re.compile(r"(?<![\w-])[A-Za-z]{2,}-\d{2,}(?:(?!s)[A-Za-z])?(?=s?(?![\w-]))")
+_PLURAL = re.compile(r"(\b[A-Za-z]{2,}-\d{2,}[A-Za-z]?)s\b(?!-)")
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
-_RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_FENCE = re.compile(r"[ \t]*(`{3,}(?!.*`)|~{3,})")
-_QUOTE = re.compile(r"[ \t]*>+(?:[ \t]+>+)*(?:[ \t]+|$)")
-_MARKER = re.compile(r"[ \t]*(?:[-*+]|(\d{1,9})[.)])[ \t]+")
 _SENTENCE_END = re.compile(
     r"""[.!?…](?:[ \u00a0\u202f]?»|["'”’)\]*_])*\s+(?=(?:>+[ ])*[\[("'«“*_]*\s?[^\W_a-zà-ÿœ])"""
     r"|[。！？][」』”]*\s*"
 )
+CLOSERS = " \t\n\u00a0\u202f\"'»”’」』)]*_"
 _ABBREVIATION = re.compile(
     r"\b(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|No|Nos|St|art|cf|fig|vs|p\. ex|approx)\.$", re.IGNORECASE
 )
@@ -134,21 +130,30 @@ def significant_terms(text: str) -> frozenset[str]:
     return frozenset(terms(text))
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
-    """The (start, end) of each sentence of a Markdown text, without the white space around it.
+def sentence_ends(text: str, start: int, end: int) -> list[int]:
+    """Where sentences end within text[start:end], a part of one paragraph; each end is the start of
+    the next sentence, and the end of the part is none.
 
-    List items and table rows are sentences of their own; a list marker belongs to none. Headings,
-    rules and fences are left out. A fenced block is one sentence: code is quoted whole.
-
-    >>> text = "# Title\\nOne. Two (e.g. this).\\n- an item"
-    >>> [text[start:end] for start, end in sentences(text)]
-    ['One.', 'Two (e.g. this).', 'an item']
+    >>> text = "Ask Dr. Who. He knows! And"
+    >>> [text[end:] for end in sentence_ends(text, 0, len(text))]
+    ['He knows! And', 'And']
     """
     return [
-        span
-        for start, end, is_code in _blocks(text)
-        for span in _trimmed(text, start, end, [] if is_code else _ends(text, start, end))
+        match.end()
+        for match in _SENTENCE_END.finditer(text, start, end)
+        if match.end() < end
+        and not _ABBREVIATION.search(text[max(start, match.start() - 11) : match.start() + 1])
     ]
+
+
+def ends_sentence(text: str) -> bool:
+    """Does the text end as a sentence does, rather than in the middle of one?
+
+    >>> ends_sentence("He said “Go!”  "), ends_sentence("Ask Dr."), ends_sentence("Go on")
+    (True, False, False)
+    """
+    bare = text[-200:].rstrip(CLOSERS)
+    return bare.endswith((*".!?…。！？",)) and not _ABBREVIATION.search(bare[-11:])
 
 
 def is_code(term: str) -> bool:
@@ -170,7 +175,8 @@ def codes(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
-    return _TOKEN.finditer(_CONTRACTION.sub("", _ELISION.sub(" ", fold(text))))
+    folded = fold(_PLURAL.sub(r"\1", text.translate(_FOLDS)))
+    return _TOKEN.finditer(_CONTRACTION.sub("", _ELISION.sub(" ", folded)))
 
 
 def _expand(match: re.Match[str]) -> Iterator[str]:
@@ -185,88 +191,3 @@ def _expand(match: re.Match[str]) -> Iterator[str]:
         if kind == "code" and is_code(token):
             yield token
         yield from (stem(word) for word in re.split(r"[-./_]", token) if word not in _STOP_WORDS)
-
-
-def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Spans of paragraphs, list items, table rows and fenced blocks, and which of them is code."""
-    start = position = 0
-    fence = inside = ""  # what closes the open fence; what the open block is made of
-    quoted = False
-    for line in _LINE.findall(text):
-        after = position + len(line)
-        kind, at = _kind(line, inside)
-        if fence:
-            if _closes(line, fence):
-                yield start, position, True
-                start, fence = after, ""
-        elif kind == "text" or (kind == "quote" and quoted and inside):
-            inside = inside or "text"
-        else:
-            if kind != "underline" or "\n" in text[start:position].strip():
-                yield start, position, False
-            start = position + at if kind in ("quote", "item", "blank") else after
-            if kind == "row":
-                yield position + at, after, False
-            opening = _FENCE.match(line, at)
-            fence = opening[1] if opening and kind == "fence" else ""
-            inside = {"quote": "text", "item": "item"}.get(kind, "")
-            quoted = bool(_QUOTE.match(line))
-        position = after
-    yield start, position, bool(fence)
-
-
-def _kind(line: str, inside: str) -> tuple[str, int]:
-    """What a line is, and where its text begins, after the marks of quotation and list.
-
-    Only a list that starts with 1 breaks a paragraph: "in" and below it "2019. We …" is no list.
-    """
-    if line.isspace():
-        return "blank", 0
-    quote = _QUOTE.match(line)
-    at = quote.end() if quote else 0
-    if not line[at:].strip():
-        return "blank", at
-    if _HEADING.match(line, at):
-        return "heading", at
-    if inside == "text" and _UNDERLINE.match(line, at):
-        return "underline", at
-    if _RULE.match(line, at):
-        return "rule", at
-    if line[at:].lstrip().startswith("|"):
-        return "row", at
-    marker = _MARKER.match(line, at)
-    if marker and inside == "text" and marker[1] not in (None, "1"):
-        marker = None
-    at = marker.end() if marker else at
-    if not quote and _FENCE.match(line, at):
-        return "fence", at
-    return ("item" if marker else "quote" if quote else "text"), at
-
-
-def _closes(line: str, fence: str) -> bool:
-    """Does a line close this fence? It repeats its character, as often or more, and that is all."""
-    mark = line.strip()
-    return mark.startswith(fence) and not mark.strip(fence[0])
-
-
-def _ends(text: str, start: int, end: int) -> list[int]:
-    """Where sentences end inside one block."""
-    return [
-        match.end()
-        for match in _SENTENCE_END.finditer(text, start, end)
-        if not _ABBREVIATION.search(text[max(start, match.start() - 11) : match.start() + 1])
-    ]
-
-
-def _trimmed(text: str, start: int, end: int, ends: list[int]) -> Iterator[tuple[int, int]]:
-    """The spans between the given ends, without white space around them; blank ones left out.
-
-    A sentence that starts on a later line of a quotation starts after the mark of quotation.
-    """
-    for first, last in zip([start, *ends], [*ends, end], strict=True):
-        mark = _QUOTE.match(text, first, last) if first > start else None
-        first = mark.end() if mark else first
-        sentence = text[first:last]
-        if sentence.strip():
-            lead = len(sentence) - len(sentence.lstrip())
-            yield first + lead, first + len(sentence.rstrip())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from unicodedata import normalize
 
@@ -107,9 +108,12 @@ class Chunk:
     """A slice of a document: `text == document.text[start:end]`, always.
 
     `context` is the path of headings above it, outermost first, a line each: embedded and searched,
-    never quotable. `section` and `anchor` are those of the heading it stands under, empty before
-    the first one. `token_count` is None where the chunker counts none. `flags` name what could not
-    be kept: `oversize_table`, `oversize`, `cut_fence`.
+    never quotable. `section` and `anchor` are those of the heading of level 1 to 3 that it stands
+    under, also where a deeper one is nearer; empty before the first. `token_count` is None where
+    the chunker counts none. `flags` name what could not be kept: `oversize_table`, `oversize`,
+    `cut_fence`, `cut_start`, `cut_end` (a sentence may begin before the chunk, or go on behind it).
+    `hidden` holds the (start, end), in `text`, of what a reader of the page cannot see, such as a
+    comment: it is neither embedded nor searched nor evidence.
     """
 
     meta: Metadata
@@ -123,6 +127,7 @@ class Chunk:
     anchor: str = ""
     token_count: int | None = None
     flags: tuple[str, ...] = ()
+    hidden: tuple[tuple[int, int], ...] = ()
 
     @property
     def id(self) -> str:
@@ -139,8 +144,18 @@ class Chunk:
 
     @property
     def searchable(self) -> str:
-        """What is embedded and searched: title, context and text."""
-        return "\n".join(part for part in (self.meta.title, self.context, self.text) if part)
+        """What is embedded and searched: title, context and the visible text."""
+        return "\n".join(part for part in (self.meta.title, self.context, self.visible) if part)
+
+    @property
+    def visible(self) -> str:
+        """The text without what is hidden: what may be shown to a reader or a model."""
+        edges = (0, *chain.from_iterable(self.hidden), len(self.text))
+        return "".join(self.text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+    def shows(self, start: int, end: int) -> bool:
+        """Can a reader of the page see all of text[start:end]?"""
+        return not any(first < end and start < after for first, after in self.hidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from labkit.markdown import hidden
 from labkit.types import Matrix
 
 settings.register_profile("lab", deadline=None)  # a busy machine is no fault
@@ -69,10 +71,20 @@ def matrices(draw: st.DrawFn, max_rows: int = 30, dimension: int = 3) -> Matrix:
     return np.array(rows, dtype=np.float32)
 
 
+def blanked(text: str) -> str:
+    """The text with spaces for what nobody sees."""
+    for start, end in hidden(text):
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
 # --- an oracle for sentences ---------------------------------------------------------------------
 
-_LEFT_OUT = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:#{1,6}(?:[ \t]|$)|`{3,}|~{3,})")
+_LEFT_OUT = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:#{1,6}(?:[ \t]|$)|`{3,}|~{3,}|<|:::|\[[^]]*\]:)"
+)
 _NUMBER = re.compile(r"[ \t>]*\d{1,9}[.)][ \t]")
+_ENDS = re.compile(r"[ \t>]*$|[ \t]*(?:`{3}|~{3}|#)")
 _UNDERLINE = re.compile(r"[ \t>]*(?:=+|-+)[ \t]*$")
 
 
@@ -84,13 +96,14 @@ def wrongly_left_out(text: str, found: list[tuple[int, int]]) -> Iterator[str]:
     lines = text.split("\n")
     offset = 0
     for number, line in enumerate(lines):
-        below = lines[number + 1] if number + 1 < len(lines) else ""
+        rest = takewhile(lambda other: not _ENDS.match(other), lines[number + 1 :])
+        is_title = any(map(_UNDERLINE.match, rest))
         number_mark = _NUMBER.match(line)
         first = number_mark.end() if number_mark else 0
         lost = any(
             c.isalnum() and not covered[offset + first + i] for i, c in enumerate(line[first:])
         )
-        if lost and not _LEFT_OUT.match(line) and not _UNDERLINE.match(below):
+        if lost and not _LEFT_OUT.match(line) and not is_title:
             yield line
         offset += len(line) + 1
 

@@ -1,4 +1,6 @@
-"""A generator without a model: it picks the whole sentence that shares most with the question.
+"""A generator without a model: it picks the unit that shares most with the question.
+
+A unit is a whole sentence, a row of a table, a list item, or code with the line that announces it.
 
 Deterministic, and modest: it understands nothing. Rare words weigh more than frequent ones; when
 the best sentence leaves too much of that weight unmentioned, it declines. It never separates a rule
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 from itertools import chain
 from math import log
 
-from labkit.text import fold, is_code, sentences, significant_terms
+from labkit.markdown import QUOTABLE, Unit, pieces
+from labkit.text import ends_sentence, fold, is_code, significant_terms
 from labkit.types import MAX_EVIDENCE, MIN_QUOTE, Chunk, Citation, Hit, Proposal
 
 MIN_COVERAGE = 0.45  # share of the question's weight that a sentence must mention
@@ -23,7 +26,6 @@ _EXCEPTION = re.compile(
     r"even when|cannot|may not|do(?:es)? not apply|sauf|a moins|toutefois|cependant|hormis|"
     r"excepte|en revanche|neanmoins|meme si|ne s'applique(?:nt)? pas|ne peu(?:t|vent) pas)\b"
 )
-_RULE_LINE = re.compile(r"\|?[\s:|-]*-[\s:|-]*")
 _LEANS_BACK = re.compile(
     r"(?:this|these|that|those|it|they|however|in that case|otherwise|toutefois|cependant|cela|"
     r"ceci|dans ce cas|en revanche|ce delai|cette)\b"
@@ -31,28 +33,34 @@ _LEANS_BACK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Said:
+    """Something that a passage says, whole."""
+
     hit: int
     chunk: Chunk
-    start: int
-    end: int
-    terms: frozenset[str]  # of the sentence and, for a table's row, of its column headings
+    unit: Unit
+    terms: frozenset[str]  # of the unit and, for a table's row, of its column heads
 
     @property
     def text(self) -> str:
-        return self.chunk.text[self.start : self.end]
+        return self.chunk.text[self.unit.start : self.unit.end]
 
     @property
     def about(self) -> frozenset[str]:
-        """What the sentence says, and what its title says of it."""
+        """What it says, and what its title says of it."""
         return self.terms | significant_terms(self.chunk.meta.title)
+
+    @property
+    def is_quotable(self) -> bool:
+        shown = self.chunk.shows(self.unit.start, self.unit.end)
+        return shown and self.unit.kind in QUOTABLE and len(self.text) >= MIN_QUOTE
 
 
 class ExtractiveGenerator:
     """Quotes the sentences that answer, or declines: `labkit.types.Generator`."""
 
     def propose(self, question: str, hits: Sequence[Hit]) -> Proposal:
-        readable = [list(_whole_sentences(rank, hit.chunk)) for rank, hit in enumerate(hits)]
+        readable = [list(_said_whole(rank, hit.chunk)) for rank, hit in enumerate(hits)]
         words, codes = _asked(question)
         quotes: list[Citation] = []
         for code in codes or [""]:
@@ -62,7 +70,10 @@ class ExtractiveGenerator:
             best = _best(words, naming or candidates)
             if best is None:
                 return Proposal(can_answer=False)
-            for citation in _with_exceptions(best, readable):
+            widened = list(_with_exceptions(best, readable))
+            if not widened:
+                return Proposal(can_answer=False)
+            for citation in widened:
                 if not any(citation.quote in kept.quote for kept in quotes):
                     quotes.append(citation)
         if len(quotes) > MAX_EVIDENCE:  # an answer minus a part is another answer
@@ -82,48 +93,46 @@ def _asked(question: str) -> tuple[frozenset[str], list[str]]:
     return terms - parts or frozenset(codes), codes
 
 
-def _terms_of(row: Sequence[_Sentence]) -> frozenset[str]:
+def _terms_of(row: Sequence[_Said]) -> frozenset[str]:
     return significant_terms(row[0].chunk.searchable)
 
 
-def _whole_sentences(rank: int, chunk: Chunk) -> Iterator[_Sentence]:
-    """The sentences that the chunk holds whole: a window's border may cut its first and last.
+def _said_whole(rank: int, chunk: Chunk) -> Iterator[_Said]:
+    """What the chunk says and does not cut. A table's heads are what its rows are about."""
+    for unit in _whole(chunk):
+        if unit.kind != "head":
+            terms = significant_terms(chunk.text[unit.start : unit.end])
+            yield _Said(rank, chunk, unit, terms | significant_terms(unit.context))
 
-    A table's headings are no answer; they are part of what each of its rows is about.
+
+def _whole(chunk: Chunk) -> list[Unit]:
+    """The units that no border of the chunk cuts, as its flags tell.
+
+    A border that may have cut something has not if a sentence ends there.
     """
-    spans = sentences(chunk.text)
-    texts = [chunk.text[start:end] for start, end in spans]
-    columns: frozenset[str] = frozenset()
-    for number, (text, (start, end)) in enumerate(zip(texts, spans, strict=True)):
-        if _RULE_LINE.fullmatch(text):
-            continue
-        if number + 1 < len(texts) and _RULE_LINE.fullmatch(texts[number + 1]):
-            columns = significant_terms(text)
-            continue
-        if not text.startswith("|"):
-            columns = frozenset()
-        cut_before = chunk.part > 0 and number == 0
-        cut_after = number == len(spans) - 1 and end == len(chunk.text) and not _ends_well(chunk)
-        if not cut_before and not cut_after:
-            yield _Sentence(rank, chunk, start, end, significant_terms(text) | columns)
+    begins_cut = "cut_start" in chunk.flags
+    if begins_cut and "cut_fence" in chunk.flags:
+        return []  # it begins inside code: where that ends cannot be told from what is left
+    units = pieces(chunk.text)[begins_cut:]
+    if "cut_end" in chunk.flags and units and units[-1].end == len(chunk.text.rstrip()):
+        is_prose = units[-1].kind not in ("row", "code", "long code")
+        if not (is_prose and ends_sentence(chunk.text)):
+            units.pop()
+    return units
 
 
-def _ends_well(chunk: Chunk) -> bool:
-    return chunk.text.rstrip("\"'»”’)]*_ ").endswith((".", "!", "?", "…", "|"))
-
-
-def _best(words: frozenset[str], candidates: Sequence[_Sentence]) -> _Sentence | None:
-    """The sentence with most of the question's weight, earlier hits first, if it is enough."""
-    quotable = [s for s in candidates if words & s.terms and len(s.text) >= MIN_QUOTE]
+def _best(words: frozenset[str], candidates: Sequence[_Said]) -> _Said | None:
+    """The unit with most of the question's weight, earlier hits first, if it is enough."""
+    quotable = [s for s in candidates if words & s.terms and s.is_quotable]
     if not quotable:
         return None
     weights = _weights(words, candidates)
-    best = min(quotable, key=lambda s: (-_weight(words & s.terms, weights), s.hit, s.start))
+    best = min(quotable, key=lambda s: (-_weight(words & s.terms, weights), s.hit, s.unit.start))
     covered = _weight(words & best.about, weights)
     return best if covered >= MIN_COVERAGE * _weight(words, weights) else None
 
 
-def _weights(words: frozenset[str], candidates: Sequence[_Sentence]) -> dict[str, float]:
+def _weights(words: frozenset[str], candidates: Sequence[_Said]) -> dict[str, float]:
     """The inverse document frequency of each word over the sentences, as in BM25."""
     frequency = {word: sum(word in s.terms for s in candidates) for word in words}
     return {word: log(1 + (len(candidates) - n + 0.5) / (n + 0.5)) for word, n in frequency.items()}
@@ -133,8 +142,11 @@ def _weight(words: frozenset[str], weights: Mapping[str, float]) -> float:
     return sum(weights[word] for word in sorted(words))
 
 
-def _with_exceptions(best: _Sentence, rows: Sequence[Sequence[_Sentence]]) -> Iterator[Citation]:
-    """The sentence, widened to what it leans on and to exceptions, near or in a sister passage."""
+def _with_exceptions(best: _Said, rows: Sequence[Sequence[_Said]]) -> Iterator[Citation]:
+    """The unit, widened to what it leans on and to exceptions, near or in a sister passage.
+
+    Nothing, if it cannot be widened.
+    """
     row = rows[best.hit]
     first = last = row.index(best)
     while first > 0 and _LEANS_BACK.match(fold(row[first].text)):
@@ -142,21 +154,24 @@ def _with_exceptions(best: _Sentence, rows: Sequence[Sequence[_Sentence]]) -> It
     for number in range(last + 1, len(row)):
         if _limits(row[number], best, adjacent=number == last + 1):
             last = number
-    yield Citation(best.chunk.id, best.chunk.text[row[first].start : row[last].end])
+    start, end = row[first].unit.start, row[last].unit.end
+    if not best.chunk.shows(start, end):  # what is hidden in between must not be published
+        return
+    yield Citation(best.chunk.id, best.chunk.text[start:end])
     for other in rows:
         if other and other is not row and other[0].chunk.source_id == best.chunk.source_id:
             for sentence in other:
-                if _limits(sentence, best, adjacent=False) and len(sentence.text) >= MIN_QUOTE:
+                if _limits(sentence, best, adjacent=False) and sentence.is_quotable:
                     yield Citation(sentence.chunk.id, sentence.text)
                     break
 
 
-def _limits(sentence: _Sentence, rule: _Sentence, adjacent: bool) -> bool:
+def _limits(sentence: _Said, rule: _Said, adjacent: bool) -> bool:
     """Is this an exception to the rule? It says so, and follows it or shares two terms with it.
 
     The rows of a table share its headings and stand for themselves.
     """
-    if sentence.text.startswith("|") and rule.text.startswith("|"):
+    if sentence.unit.kind == rule.unit.kind == "row":
         return False
     if not _EXCEPTION.search(fold(sentence.text)):
         return False

@@ -1,13 +1,15 @@
 """Fixed windows of characters with overlap: the chunker that every other one is measured against.
 
 The invariant: for every chunk, `chunk.text == document.text[chunk.start:chunk.end]`, and every
-character of the body is in some chunk.
+character of the body that a reader of the page sees is in some chunk.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from labkit.markdown import Span, hidden, within
 from labkit.types import Chunk, Document
 
 DEFAULT_SIZE = 600
@@ -44,7 +46,7 @@ def windows(length: int, size: int, overlap: int) -> list[tuple[int, int]]:
 class CharacterChunker:
     """Windows over the body of a document, in code points: `labkit.types.Chunker`.
 
-    Windows that hold only white space make no chunk.
+    Windows in which a reader would see nothing make no chunk.
     """
 
     size: int = DEFAULT_SIZE
@@ -55,14 +57,31 @@ class CharacterChunker:
 
     @property
     def version(self) -> str:
-        return f"chars-{self.size}-overlap-{self.overlap}-v1"
+        return f"chars-{self.size}-overlap-{self.overlap}-v2"
 
     def chunk(self, document: Document) -> list[Chunk]:
-        meta, text, body = document.meta, document.text, document.body_start
-        chunks: list[Chunk] = []
-        for offset, limit in windows(len(text) - body, self.size, self.overlap):
-            start, end = body + offset, body + limit
-            piece = text[start:end]
-            if not piece.isspace():
-                chunks.append(Chunk(meta, len(chunks), start, end, piece))
-        return chunks
+        text, body = document.text, document.body_start
+        spans = [
+            (body + s, body + e) for s, e in windows(len(text) - body, self.size, self.overlap)
+        ]
+        return window_chunks(document, spans)
+
+
+def window_chunks(document: Document, spans: Iterable[Span]) -> list[Chunk]:
+    """Chunks of these spans of a document, those left out in which a reader would see nothing.
+
+    A window knows nothing of sentences, so its flags say that it may cut one: `cut_start` after
+    the beginning of the body, `cut_end` before the end of the text.
+    """
+    meta, text, unseen = document.meta, document.text, hidden(document.text, document.body_start)
+    chunks: list[Chunk] = []
+    for start, end in spans:
+        cut_start = ("cut_start",) if start > document.body_start else ()
+        cut_end = ("cut_end",) if end < len(text) else ()
+        chunk = Chunk(
+            meta, len(chunks), start, end, text[start:end], flags=cut_start + cut_end,
+            hidden=within(unseen, start, end),
+        )  # fmt: skip
+        if chunk.visible.strip():
+            chunks.append(chunk)
+    return chunks

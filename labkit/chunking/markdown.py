@@ -7,24 +7,44 @@ never merged: a chunk has one heading, and a citation one link.
 
 Never cut: a table, which stands with its caption, and a fence that fits. What cannot be cut to size
 says so in `flags`: `oversize_table`, `oversize` (a line of a fence, or one character), and
-`cut_fence` on the parts of a fence that does not fit, which is cut between its lines.
+`cut_fence` on the parts of a fence that does not fit, which is cut between its lines. `cut_start`
+and `cut_end` say that a sentence, or code with its lead-in, goes on beyond the chunk.
+
+What no reader sees is noted in `hidden`; where it is long, such as a picture in a `data:` address,
+no chunk holds it.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
-from labkit.chunking.outline import Outline, Section
-from labkit.chunking.packing import spans, stripped
-from labkit.chunking.structure import scan
+from labkit.chunking.sections import Section, Sections
+from labkit.chunking.splitter import around, spans, stripped
 from labkit.chunking.tokens import EstimatedTokens, Measure, TokenCounter
+from labkit.markdown import Block, Span, Unit, hidden, pieces, read, within
+from labkit.text import ends_sentence
 from labkit.types import Chunk, Document
 
 DEFAULT_SIZE = 512
 DEFAULT_OVERLAP = 64
 CONTEXT = 32  # tokens of the model's window that are kept for title and headings
+LONGEST_HIDDEN = 200  # characters that nobody sees; longer ones are cut out
+
+
+class _Page(NamedTuple):
+    """What is read of text[start:end]; `number` is None where a document has no pages."""
+
+    number: int | None
+    start: int
+    end: int
+    blocks: list[Block]
+    unseen: list[Span]
+    said: list[Unit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +81,48 @@ class MarkdownChunker:
 
     @property
     def version(self) -> str:
-        return f"markdown-{self.effective_size}-overlap-{self.overlap}-v1"
+        return f"markdown-{self.effective_size}-overlap-{self.overlap}-v2"
 
     def chunk(self, document: Document) -> list[Chunk]:
-        text, outline = document.text, Outline()
-        measure, room = self.tokens.measure(text), self._room(document, ())[0]
+        pages, sections = _pages(document), Sections()
+        measure = self.tokens.measure(_seen(document.text, pages))
+        budget = self._budget(document, ())[0]
         chunks: list[Chunk] = []
-        for page, start, end in _pages(document):
-            blocks = scan(text if end == len(text) else text[:end], start)
-            fits = measure(start, stripped(text, start, end)) <= room
-            for section in outline.whole(blocks) if fits else outline.sections(blocks):
+        for page in pages:
+            fits = measure(page.start, stripped(document.text, page.start, page.end)) <= budget
+            split = sections.whole if fits else sections.split
+            for section in split(page.blocks):
                 chunks += self._of_section(document, section, page, measure, len(chunks))
         return chunks
 
     def _of_section(
-        self, document: Document, section: Section, page: int | None, measure: Measure, part: int
+        self, document: Document, section: Section, page: _Page, measure: Measure, part: int
     ) -> Iterator[Chunk]:
         """The chunks of one section; the first has the number `part`."""
-        meta, text, own = document.meta, document.text, (section.title,) if section.title else ()
-        title, anchor = section.title, section.anchor
-        room, headings = self._room(document, section.path + own)
+        meta, text, (_, title, path, anchor) = document.meta, document.text, section.heading
+        own = (title,) if title else ()
+        budget, headings = self._budget(document, path + own)
         context = "\n".join(headings[: len(headings) - len(own)])
         last = -1  # where the chunk before ends: white space alone brings nothing new
-        for start, after, flags in spans(text, section.blocks, measure, room, self.overlap):
-            end = stripped(text, start, after)
-            if end > max(start, last):
-                piece, count, last = text[start:end], measure(start, end), end
-                yield Chunk(
-                    meta, part, start, end, piece, context, page, title, anchor, count, flags
-                )
-                part, context = part + 1, "\n".join(headings)
+        gone = [span for span in page.unseen if span[1] - span[0] > LONGEST_HIDDEN]
+        for run in around(section.blocks, gone):
+            for start, after, flags in spans(text, run, measure, budget, self.overlap):
+                end = stripped(text, start, after)
+                if end <= max(start, last):
+                    continue
+                last = end
+                flags += tuple(_cut_flags(text, page, start, end))
+                unseen = within(page.unseen, start, end)
+                count = measure(start, end)
+                chunk = Chunk(
+                    meta, part, start, end, text[start:end], context, page.number, title, anchor,
+                    count, flags, unseen,
+                )  # fmt: skip
+                if chunk.visible.strip():
+                    yield chunk
+                    part, context = part + 1, "\n".join(headings)
 
-    def _room(self, document: Document, headings: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    def _budget(self, document: Document, headings: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
         """Tokens for the text of a chunk under these headings, and the headings that are kept.
 
         Very long ones leave from the outermost until they leave half of the size to the text.
@@ -109,10 +139,51 @@ class MarkdownChunker:
             headings = headings[1:]
 
 
-def _pages(document: Document) -> list[tuple[int | None, int, int]]:
-    """(page, start, end) of each page; one without a number where a document has no pages."""
-    starts, end = document.page_starts, len(document.text)
-    if not starts:
-        return [(None, document.body_start, end)]
-    spans_of_pages = pairwise((document.body_start, *starts[1:], end))
-    return [(number, *span) for number, span in enumerate(spans_of_pages, start=1)]
+def _pages(document: Document) -> list[_Page]:
+    text, starts = document.text, document.page_starts
+    borders = pairwise((document.body_start, *starts[1:], len(text)))
+    return [
+        _page(text, number if starts else None, start, end)
+        for number, (start, end) in enumerate(borders, start=1)
+    ]
+
+
+def _page(text: str, number: int | None, start: int, end: int) -> _Page:
+    blocks = read(text, start, end)
+    unseen = hidden(text, start, end, blocks)
+    blocks = [_without_hidden_heading(block, unseen) for block in blocks]
+    return _Page(number, start, end, blocks, unseen, pieces(text, blocks))
+
+
+def _without_hidden_heading(block: Block, unseen: list[Span]) -> Block:
+    """A heading inside a hidden element names nothing: its words would be embedded with others."""
+    if block.level and any(start <= block.start and block.end <= end for start, end in unseen):
+        return block._replace(kind="html", level=0)
+    return block
+
+
+def _seen(text: str, pages: list[_Page]) -> str:
+    """The text with spaces for what nobody sees: that has no tokens."""
+    parts, position = [], 0
+    for start, end in chain.from_iterable(page.unseen for page in pages):
+        parts += [text[position:start], " " * (end - start)]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _cut_flags(text: str, page: _Page, start: int, end: int) -> Iterator[str]:
+    """Does a sentence, or code with its lead-in, go on beyond a chunk? A page may end in one."""
+    runs_in = page.number is not None and not text[page.start : start].strip()
+    runs_on = page.number is not None and not text[end : page.end].strip()
+    before = text[: page.start].rstrip()
+    if _is_inside(page.said, start) or (runs_in and before and not ends_sentence(before)):
+        yield "cut_start"
+    is_last = page.end == len(text)
+    if _is_inside(page.said, end) or (runs_on and not is_last and not ends_sentence(text[:end])):
+        yield "cut_end"
+
+
+def _is_inside(said: list[Unit], offset: int) -> bool:
+    """Is the offset between the first and the last character of something that is said?"""
+    unit = said[bisect_left(said, offset, key=attrgetter("start")) - 1] if said else None
+    return unit is not None and unit.start < offset < unit.end

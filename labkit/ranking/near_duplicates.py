@@ -26,7 +26,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.text import fold, sentences
+from labkit.markdown import sentences
+from labkit.text import fold
 from labkit.types import Chunk
 
 SHINGLE = 5  # words

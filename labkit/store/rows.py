@@ -29,6 +29,7 @@ def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
         "anchor": chunk.anchor,
         "token_count": chunk.token_count,
         "flags": chunk.flags,
+        "hidden": chunk.hidden,
         "language": meta.language,
         "text_sha256": hashlib.sha256(chunk.text.encode()).hexdigest(),
         "vector_sha256": hashlib.sha256(blob).hexdigest(),
@@ -89,6 +90,7 @@ def _rest_hash(chunk: Chunk) -> str:
     rest = (chunk.meta, chunk.part, chunk.start, chunk.end, chunk.context, chunk.page)
     more = (chunk.section, chunk.anchor, chunk.token_count, chunk.flags)
     rest += more if more != ("", "", None, ()) else ()
+    rest += (chunk.hidden,) if chunk.hidden else ()
     return hashlib.sha256(repr(rest).encode()).hexdigest()
 
 
@@ -124,4 +126,5 @@ def _chunk(row: sqlite3.Row, source: Mapping[str, Any]) -> Chunk:
         anchor=source.get("anchor", ""),
         token_count=source.get("token_count"),
         flags=tuple(source.get("flags", ())),
+        hidden=tuple((start, end) for start, end in source.get("hidden", ())),
     )

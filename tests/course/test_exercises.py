@@ -21,8 +21,8 @@ from classroom.exercises import ALL, TOPICS, exercise_named
 from classroom.inside.plain import same, to_plain
 from classroom.release import CHECKOUT
 from classroom.starter import NOT_YET
-from labkit.chunking.outline import OPENS_A_SECTION
-from labkit.chunking.structure import scan
+from labkit.chunking.sections import OPENS_A_SECTION
+from labkit.markdown import read
 from labkit.text import normalise
 
 PROMISED = """
@@ -301,7 +301,7 @@ def test_sections_begin_where_labkits_do() -> None:
         found = ALL["split_sections"].reference(body)
         assert "".join(body[item["start"] : item["end"]] for item in found) == body
         mine = [(item["start"], item["level"], item["title"]) for item in found if item["level"]]
-        theirs = [(b.start, b.level, b.title) for b in scan(body) if 0 < b.level <= OPENS_A_SECTION]
+        theirs = [(b.start, b.level, b.title) for b in read(body) if 0 < b.level <= OPENS_A_SECTION]
         others += [name] if mine != theirs else []
     assert others == ["module-io-8"]  # whose headings are underlined
 
@@ -310,7 +310,7 @@ def test_tables_are_the_tables_that_labkit_sees() -> None:
     whole = cut = 0
     for _, body in bodies():
         text = re.sub(r"\n{3,}", "\n\n", body.strip())
-        tables = [text[b.start : b.end].strip() for b in scan(text) if b.kind == "table"]
+        tables = [text[b.start : b.end].strip() for b in read(text) if b.kind == "table"]
         pieces = ALL["keep_tables_whole"].reference(text, 600)
         assert all(len(piece) <= 600 or flag for piece, flag in pieces)
         for table in tables:

@@ -130,5 +130,5 @@ def test_a_window_counts_code_points_and_may_cut_what_a_reader_sees_as_one_chara
 
 
 def test_the_version_names_the_effective_parameters():
-    assert CharacterChunker().version == "chars-600-overlap-80-v1"
-    assert CharacterChunker(100, 0).version == "chars-100-overlap-0-v1"
+    assert CharacterChunker().version == "chars-600-overlap-80-v2"
+    assert CharacterChunker(100, 0).version == "chars-100-overlap-0-v2"

@@ -545,12 +545,12 @@ def test_plan_names_documents_and_settings_that_differ(
         ["invoices"],
     )
     assert value["settings"] == {
-        "chunker": {"index": "chars-600-overlap-80-v1", "now": "chars-500-overlap-80-v1"}
+        "chunker": {"index": "chars-600-overlap-80-v2", "now": "chars-500-overlap-80-v2"}
     }
     assert folder.run("plan") == (
         0,
         "add     new\nchange  export\nremove  invoices\n"
-        "setting chunker: 'chars-600-overlap-80-v1' becomes 'chars-500-overlap-80-v1'\n"
+        "setting chunker: 'chars-600-overlap-80-v2' becomes 'chars-500-overlap-80-v2'\n"
         "2 documents unchanged.\n",
         "",
     )
@@ -560,7 +560,7 @@ def test_stats_shows_sizes_and_what_the_index_was_built_with(folder: Folder) -> 
     value = folder.json("stats")
     manifest, last, health = (value.pop(name) for name in ("manifest", "last_run", "health"))
     assert value == {"documents": 4, "chunks": 4, "products": 1, "vector_bytes": 48}
-    assert manifest["chunker"] == "chars-600-overlap-80-v1"
+    assert manifest["chunker"] == "chars-600-overlap-80-v2"
     assert (manifest["embedder"]["model"], manifest["embedder"]["dimension"]) == ("ideas", 3)
     assert (last["command"], last["status"], last["documents"]) == ("rebuild", "done", 4)
     assert (last["added"], last["embedded"], last["failed"]) == (4, 4, 0)

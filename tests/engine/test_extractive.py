@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import chunk
+from builders import chunk, document
 from labkit.answering import ExtractiveGenerator
 from labkit.answering.access_filter import admit
 from labkit.answering.gate import check_evidence
-from labkit.text import sentences
+from labkit.chunking import CharacterChunker, MarkdownChunker
+from labkit.markdown import pieces
 from labkit.types import Chunk, Hit, Proposal, Viewer
 
 READER = admit(Viewer("ACME", frozenset({"readers"})), date(2026, 10, 23))
@@ -122,24 +124,107 @@ def test_it_declines_rather_than_guesses(question: str, chunks: Sequence[Chunk])
 
 
 def test_a_sentence_cut_by_the_end_of_a_window_is_not_quoted() -> None:
-    cut = chunk("a", "Reports are sent daily. Invoices are due 30 days after the da")
+    text = "Reports are sent daily. Invoices are due 30 days after the da"
+    cut = replace(chunk("a", text), flags=("cut_end",))
     assert quotes("When are invoices due?", cut) == []
+    assert quotes("When are reports sent?", cut) == [("a#0", "Reports are sent daily.")]
 
 
 def test_a_sentence_cut_by_the_start_of_a_window_is_not_quoted() -> None:
-    rest = "invoices are due 30 days after the date. Reminders are free."
-    assert quotes("When are invoices due?", chunk("a", rest, part=1)) == []
-    assert quotes("When are invoices due?", chunk("a", rest, part=0)) != []
+    whole = chunk("a", "invoices are due 30 days after the date. Reminders are free.", part=1)
+    assert quotes("When are invoices due?", replace(whole, flags=("cut_start",))) == []
+    assert quotes("When are invoices due?", whole) != [], "a section begins with a sentence"
 
 
-def test_a_last_line_without_a_full_stop_may_be_cut_so_it_is_not_quoted() -> None:
-    assert quotes("When are invoices due?", chunk("a", "Invoices are due after thirty days")) == []
+@pytest.mark.parametrize("text", ["Invoices are due after thirty days", "- Invoices are due soon"])
+def test_a_last_line_needs_no_full_stop_where_nothing_is_cut(text: str) -> None:
+    passage = chunk("a", f"# Invoices\n\n{text}\n")
+    assert quotes("When are invoices due?", passage) == [("a#0", text.removeprefix("- "))]
+    assert quotes("When are invoices due?", replace(passage, flags=("cut_end",))) == []
 
 
-@pytest.mark.parametrize("end", [".", "!", "?", "…", ".»", '."', ".)", ".**"])
-def test_marks_that_end_a_sentence(end: str) -> None:
+@pytest.mark.parametrize("end", [".", "!", "…", ".»", '."', ".)", ".**"])
+def test_a_window_that_ends_with_a_sentence_cuts_none(end: str) -> None:
     text = f"Invoices are due after thirty days{end}"
-    assert quotes("When are invoices due?", chunk("a", text)) == [("a#0", text)]
+    passage = replace(chunk("a", text), flags=("cut_end",))
+    assert quotes("When are invoices due?", passage) == [("a#0", text)]
+
+
+def test_a_row_cut_by_a_window_is_not_quoted_though_it_ends_with_a_mark() -> None:
+    table = "| Plan | Price a month |\n|---|---|\n| Start | €49 a month |\n| Team | €190 |"
+    cut = replace(chunk("a", table), flags=("cut_end",))
+    assert quotes("price of Team a month", cut) == []
+
+
+def test_a_chunk_that_begins_inside_code_is_not_quoted() -> None:
+    text = "run();\n```\n\nInvoices are due after thirty days.\n"
+    cut = replace(chunk("a", text), flags=("cut_fence", "cut_start"))
+    assert quotes("When are invoices due?", cut) == []
+
+
+def test_both_chunkers_say_what_they_cut() -> None:
+    """faults of the kind: the first sentence of a section, a last line, an item without a stop."""
+    filler = "The gateway is tested. " * 12
+    text = (
+        f"# Limits\n\n{filler}\n\n## Uploads\n\n- The largest upload is 40 megabytes\n"
+        f"- An upload may take 90 seconds\n\n## Sessions\n\n{filler}\n\n"
+        "The default session lifetime is 30 minutes\n"
+    )
+    for chunker in (MarkdownChunker(60, 10), CharacterChunker(600, 80)):
+        chunks = chunker.chunk(document(text=text))
+        assert len(chunks) > 1
+        assert [quote for _, quote in quotes("How long may an upload take?", *chunks)] == [
+            "An upload may take 90 seconds"
+        ]
+        assert [quote for _, quote in quotes("default session lifetime", *chunks)] == [
+            "The default session lifetime is 30 minutes"
+        ]
+
+
+# --- what is hidden, and what says nothing by itself ----------------------------------------------
+
+
+def test_what_nobody_sees_is_never_quoted() -> None:
+    secret = "<!-- Draft: the deposit for a cargo bike is 900 euros from next spring. -->"
+    (item,) = MarkdownChunker().chunk(document(text=f"{secret}\n\nA city bike costs 50 euros."))
+    assert quotes("What is the deposit for a cargo bike?", item) == []
+    text = "The deposit for a cargo bike <!-- now 900 --> is 50 euros."
+    (item,) = MarkdownChunker().chunk(document(text=text))
+    assert quotes("What is the deposit for a cargo bike?", item) == []
+
+
+def test_a_rule_is_not_quoted_over_something_hidden_before_its_exception() -> None:
+    text = f"{RULE} <!-- 60 days for friends --> {EXCEPTION}"
+    (item,) = MarkdownChunker().chunk(document(text=text))
+    assert quotes("Within how many days may customers return goods?", item) == []
+
+
+def test_a_lead_in_is_quoted_with_its_code_and_never_alone() -> None:
+    lead, code = "To stream events, return a `StreamReply`:", "```python\nStreamReply(x)\n```"
+    question = "How do I stream events with a StreamReply?"
+    assert quotes(question, chunk("a", f"{lead}\n\n{code}\n")) == [("a#0", f"{lead}\n\n{code}")]
+    tab = '=== "Python"'
+    assert quotes(question, chunk("a", f"{lead}\n\n{tab}\n\n{code}\n")) == [
+        ("a#0", f"{lead}\n\n{tab}\n\n{code}")
+    ]
+    assert quotes(question, chunk("a", f"{lead}\n\nAnd more of it.")) == []
+    long = "```\n" + "x = 1\n" * 400 + "```"
+    assert quotes(question, chunk("a", f"{lead}\n\n{long}\n")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can I stream events with a StreamReply?",
+        "[Stream events](a.md), [StreamReply](b.md)",
+        "/// note | Stream events with a StreamReply",
+        "!!! note Stream events with a StreamReply",
+        "{* docs/stream_events_streamreply.py hl[1] *}",
+        "## Stream events with a StreamReply",
+    ],
+)
+def test_what_says_nothing_by_itself_is_no_answer(text: str) -> None:
+    assert quotes("How do I stream events with a StreamReply?", chunk("a", text)) == []
 
 
 # --- a rule and its exception --------------------------------------------------------------------
@@ -240,6 +325,21 @@ def test_headings_and_rules_of_a_table_are_no_answer() -> None:
     assert quotes("price of the plan a month", header) == []
 
 
+def test_a_row_without_outer_marks_is_quoted_whole_torn_or_not() -> None:
+    head = "Model | Deposit. Refundable | Helmet\n--- | --- | ---\n"
+    rows = (
+        "City bike | 50 euros. Paid in cash | free\n"
+        "Tandem bike | 120 euros. Paid by card | 5 euros\n"
+    )
+    whole, torn = chunk("a", head + rows), chunk("a", rows, part=1)
+    for passage in (whole, replace(torn, flags=("cut_start",))):
+        assert quotes("How is the tandem bike deposit paid?", passage) in (
+            [],
+            [(passage.id, "Tandem bike | 120 euros. Paid by card | 5 euros")],
+        )
+    assert quotes("How is the tandem bike deposit paid?", whole) != []
+
+
 def test_a_row_is_no_exception_to_another() -> None:
     table = (
         "| Code | Meaning |\n|---|---|\n"
@@ -318,7 +418,7 @@ def test_whatever_it_proposes_is_whole_sentences_that_pass_the_gate(
     chunks = [chunk("a", text, part) for part, text in enumerate(passages)]
     for name, quote in quotes(question, *chunks):
         text = next(item.text for item in chunks if item.id == name)
-        starts = {text[start:] for start, _ in sentences(text)}
-        ends = {text[:end] for _, end in sentences(text)}
+        starts = {text[piece.start :] for piece in pieces(text)}
+        ends = {text[: piece.end] for piece in pieces(text)}
         assert any(rest.startswith(quote) for rest in starts)
         assert any(head.endswith(quote) for head in ends)

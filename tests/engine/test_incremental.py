@@ -643,7 +643,7 @@ def test_readers_and_writers_work_while_a_run_embeds(
 @pytest.mark.parametrize(
     ("chunker", "embedder", "message"),
     [
-        (CharacterChunker(50, 5), ToyEmbedder(), "with the chunker 'chars-50-overlap-5-v1'"),
+        (CharacterChunker(50, 5), ToyEmbedder(), "with the chunker 'chars-50-overlap-5-v2'"),
         (CHUNKER, ToyEmbedder(model="other"), r"'embedder\.model'"),
     ],
 )
@@ -739,7 +739,7 @@ def test_a_plan_names_settings_that_differ_and_counts_everything(store: SqliteSt
     found = plan(tree(item), other, ToyEmbedder(model="other"), store)
     assert found.settings == {
         "embedder.model": ("toy", "other"),
-        "chunker": ("chars-40-overlap-0-v1", "chars-30-overlap-0-v1"),
+        "chunker": ("chars-40-overlap-0-v2", "chars-30-overlap-0-v2"),
     }
     assert (found.unchanged, found.to_embed) == (["a"], len(other.chunk(item)))
     full = plan(tree(item), CHUNKER, ToyEmbedder(), store, full=True)

@@ -104,7 +104,7 @@ def test_no_documents_make_an_empty_index(store: SqliteStore) -> None:
 def test_the_chat_model_and_the_folder_are_no_part_of_the_manifest(tmp_path: Path) -> None:
     lock = make_manifest(Source([A], []), CHUNKER, ToyEmbedder())
     assert str(tmp_path) not in str(lock)
-    assert lock.chunker == CHUNKER.version == "chars-20-overlap-5-v1"
+    assert lock.chunker == CHUNKER.version == "chars-20-overlap-5-v2"
 
 
 # --- progress ------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_a_change_of_settings_alone_is_a_change_with_both_values(store: SqliteSt
         unchanged=["a", "b"],
         settings={
             "embedder.model": ("toy", "other"),
-            "chunker": ("chars-20-overlap-5-v1", "chars-30-overlap-5-v1"),
+            "chunker": ("chars-20-overlap-5-v2", "chars-30-overlap-5-v2"),
         },
     )
     assert found.changed

@@ -436,12 +436,12 @@ def test_plan_names_a_setting_that_differs(folder: Folder, monkeypatch: pytest.M
     monkeypatch.setenv("LABKIT_CHUNK_SIZE", "100")
     value = folder.json("plan")
     assert value["settings"] == {
-        "chunker": {"index": "markdown-512-overlap-64-v1", "now": "markdown-100-overlap-64-v1"}
+        "chunker": {"index": "markdown-512-overlap-64-v2", "now": "markdown-100-overlap-64-v2"}
     }
     assert value["changed"]
     assert value["to_embed"] > chunks
     code, out, _ = folder.run("plan")
-    assert (code, "setting chunker: 'markdown-512-overlap-64-v1' becomes" in out) == (0, True)
+    assert (code, "setting chunker: 'markdown-512-overlap-64-v2' becomes" in out) == (0, True)
     assert folder.json("ingest")["embedded"] == value["to_embed"]
 
 

@@ -23,7 +23,7 @@ INDEX = Manifest(
         normalised=True,
         metric="cosine",
     ),
-    chunker="chars-600-overlap-80-v1",
+    chunker="chars-600-overlap-80-v2",
     analyser="en-fr-v1",
     corpus_sha256="c" * 64,
     products_sha256="p" * 64,
@@ -59,7 +59,7 @@ FIELDS = [
     ("embedder.passage_prefix", ""),
     ("embedder.normalised", False),
     ("embedder.metric", "dot"),
-    ("chunker", "chars-800-overlap-100-v1"),
+    ("chunker", "chars-800-overlap-100-v2"),
     ("analyser", "en-fr-v2"),
     ("corpus_sha256", "d" * 64),
     ("products_sha256", "q" * 64),
@@ -98,7 +98,7 @@ def test_all_differences_are_found_and_the_first_is_named() -> None:
     now = replace(changed("embedder.model", "other"), chunker="other")
     assert manifest_differences(INDEX, now) == {
         "embedder.model": ("mini", "other"),
-        "chunker": ("chars-600-overlap-80-v1", "other"),
+        "chunker": ("chars-600-overlap-80-v2", "other"),
     }
     with pytest.raises(StoreError, match=r"'embedder\.model' is 'mini' in the index and 'other'"):
         check_manifest(INDEX, now)

@@ -22,13 +22,13 @@ from labkit.chunking import (
     TokenCounter,
     read_tokenizer,
 )
-from labkit.chunking.cuts import cluster_starts
-from labkit.chunking.structure import Block, leaves, scan
+from labkit.chunking.splitter import cluster_starts
 from labkit.documents import Plain, Rules, read_folder
 from labkit.embedding.local import DEFAULT_MODEL, model_folder
+from labkit.markdown import Block, heading_title, leaves, read
 from labkit.text import normalise
 from labkit.types import Chunk, Document
-from strategies import any_text, markdown
+from strategies import any_text, blanked, markdown
 
 WORDS = ModelTokens(lambda text: len(text.split()))
 LETTERS = ModelTokens(lambda text: len("".join(text.split())))
@@ -60,12 +60,12 @@ def test_sizes_that_cannot_cut_are_refused_when_they_are_given(size, overlap, me
 
 
 def test_the_version_names_the_effective_size():
-    assert MarkdownChunker().version == "markdown-512-overlap-64-v1"
-    assert MarkdownChunker(100, 0).version == "markdown-100-overlap-0-v1"
+    assert MarkdownChunker().version == "markdown-512-overlap-64-v2"
+    assert MarkdownChunker(100, 0).version == "markdown-100-overlap-0-v2"
     # 256 - 2 special tokens - 32 for title and headings
     small = ModelTokens(lambda text: 2 + len(text.split()), window=256)
-    assert MarkdownChunker(tokens=small).version == "markdown-222-overlap-64-v1"
-    assert MarkdownChunker(100, 10, small).version == "markdown-100-overlap-10-v1"
+    assert MarkdownChunker(tokens=small).version == "markdown-222-overlap-64-v2"
+    assert MarkdownChunker(100, 10, small).version == "markdown-100-overlap-10-v2"
 
 
 def test_an_overlap_must_fit_the_effective_size_too():
@@ -144,13 +144,15 @@ def test_a_heading_without_body_opens_the_deeper_section_below_it_and_is_kept_al
         (["A/B & C", "Prix : 10 €", "`x_y`"], ["ab--c", "prix--10-", "x_y"]),
         (["[Link](http://a.b)", "?!", "?"], ["link", "section", "section-1"]),
         (["One {#two}", "Two", "One"], ["two", "two-1", "one"]),
+        (["One { #two }", 'Two <a href="#two" id="two"></a>'], ["two", "two-1"]),
     ],
 )
 def test_anchors_are_those_of_github_and_unique(titles, anchors):
     text = "\n".join(f"# {title}\n\nbody body body body body\n" for title in titles)
     found = cut(text, 12)
     assert [chunk.anchor for chunk in found] == anchors
-    assert found[0].section == titles[0].removesuffix(" {#two}")
+    titles = [heading_title(title) for title in titles]
+    assert [chunk.section for chunk in found] == titles
 
 
 def test_deep_headings_count_for_anchors():
@@ -329,19 +331,75 @@ def test_a_fence_that_fits_is_not_cut():
 def test_a_fence_that_does_not_fit_is_cut_between_lines_and_says_so():
     found = cut("```sh\na b\n# c d\ne f\n```\n\nend", 4)
     assert [(c.text, c.flags) for c in found] == [
-        ("```sh\na b", ("cut_fence",)),
-        ("# c d", ("cut_fence",)),
-        ("e f\n```\n\nend", ("cut_fence",)),
+        ("```sh\na b", ("cut_fence", "cut_end")),
+        ("# c d", ("cut_fence", "cut_start", "cut_end")),
+        ("e f\n```\n\nend", ("cut_fence", "cut_start")),
     ]
 
 
 def test_a_line_of_a_fence_is_not_cut():
     found = cut("~~~\na b c d e\nf\n", 3)
     assert [(c.text, c.flags) for c in found] == [
-        ("~~~", ("cut_fence",)),
-        ("a b c d e", ("cut_fence", "oversize")),
-        ("f", ("cut_fence",)),
+        ("~~~", ("cut_fence", "cut_end")),
+        ("a b c d e", ("cut_fence", "oversize", "cut_start", "cut_end")),
+        ("f", ("cut_fence", "cut_start")),
     ]
+
+
+# --- what a chunk cuts, and what nobody sees ------------------------------------------------------
+
+
+def test_a_chunk_says_where_it_cuts_a_sentence():
+    found = cut("# A\n\nOne two. Three four five six. Seven", 4)
+    assert [(c.text, c.flags) for c in found] == [
+        ("# A\n\nOne two.", ()),
+        ("Three four five six.", ()),
+        ("Seven", ()),
+    ]
+    found = cut("One two three four. Five", 3)
+    assert [c.flags for c in found] == [("cut_end",), ("cut_start",)]
+
+
+def test_a_lead_in_and_its_code_in_two_chunks_are_cut():
+    found = cut("Do so, one two:\n\n```\na b c\n```\n", 5)
+    assert [c.flags for c in found] == [("cut_end",), ("cut_start",)]
+
+
+def test_a_page_that_ends_in_a_sentence_cuts_it():
+    text = "One two\nthree. Four.\nFive"
+    item = Document(metadata("a"), text, "hash", page_starts=(0, 8, 21))
+    chunks = MarkdownChunker(tokens=WORDS).chunk(item)
+    assert [c.flags for c in chunks] == [("cut_end",), ("cut_start",), ()]
+
+
+def test_what_nobody_sees_is_in_no_searched_text_and_has_no_tokens():
+    (chunk,) = cut("# A\n\nOne <!-- old --> two.\n\n<!-- secret plan -->\n\n[b]: /c\n\nEnd.", 9)
+    assert chunk.searchable == "Title a\n# A\n\nOne  two.\n\n\n\n\n\nEnd."
+    assert chunk.token_count == 5
+    assert [chunk.text[a:b] for a, b in chunk.hidden] == [
+        "<!-- old -->",
+        "<!-- secret plan -->",
+        "[b]: /c",
+    ]
+    assert not chunk.shows(*chunk.hidden[0])
+    assert chunk.shows(0, chunk.hidden[0][0])
+
+
+def test_a_long_hidden_thing_is_in_no_chunk():
+    picture = f"data:image/png;base64,{'A' * 60_000}"
+    found = cut(f"# A\n\nBefore ![x]({picture}) after.\n\n[b]: <{picture}>\n\nEnd.", 9)
+    assert [(c.text, c.hidden) for c in found] == [
+        ("# A\n\nBefore ![x](", ()),
+        (") after.", ()),
+        ("End.", ()),
+    ]
+    assert [c.flags for c in found] == [("cut_end",), ("cut_start",), ()]
+    assert cut(f"<!--{'x' * 300}-->", 9) == []
+
+
+def test_a_heading_that_nobody_sees_names_no_section():
+    text = "# A\n\n<div hidden>\n\n## Secret\n\n</div>\n\nOne two three four."
+    assert {(c.section, c.context) for c in cut(text, 5)} <= {("A", ""), ("A", "A")}
 
 
 # --- title and headings need room too -------------------------------------------------------------
@@ -399,17 +457,17 @@ def test_what_holds_for_every_text(text, span, tokens):
     text = normalise(text)
     item, chunker = plain(text), MarkdownChunker(*span, tokens)
     chunks = chunker.chunk(item)
-    covered: set[int] = set()
+    covered, seen = set[int](), blanked(text)
     clusters = {match.start() for match in regex.finditer(r"\X", text)} | {len(text)}
     for number, chunk in enumerate(chunks):
         assert chunk.text == text[chunk.start : chunk.end]
         assert chunk.text.strip()
         assert chunk.part == number
         assert {chunk.start, chunk.end} <= clusters
-        assert chunk.token_count == tokens.measure(text)(chunk.start, chunk.end)
+        assert chunk.token_count == tokens.measure(seen)(chunk.start, chunk.end)
         assert chunk.token_count <= span[0] or {"oversize", "oversize_table"} & set(chunk.flags)
         covered.update(range(chunk.start, chunk.end))
-    assert [i for i, c in enumerate(text) if not c.isspace() and i not in covered] == []
+    assert [i for i, c in enumerate(seen) if not c.isspace() and i not in covered] == []
     for one, two in pairwise(chunks):
         assert one.start < two.start  # strict progress
         assert one.end < two.end
@@ -425,7 +483,7 @@ def test_what_holds_for_every_text(text, span, tokens):
 def test_tables_and_fences_are_whole_or_flagged(text, span, tokens):
     item = plain(text)
     chunks = MarkdownChunker(*span, tokens).chunk(item)
-    for leaf in (leaf for block in scan(text) for leaf in leaves(text, block)):
+    for leaf in leaves(read(text)):
         assert not any(cuts_into(chunk, item, leaf) for chunk in chunks)
 
 
@@ -497,16 +555,15 @@ def test_real_documentation_is_covered_and_no_table_is_cut(tree, chunker):
     chunker = chunker or MarkdownChunker(tokens=read_tokenizer(model_folder(DEFAULT_MODEL)))
     for item in tree:
         chunks = chunker.chunk(item)
-        reached = item.body_start
+        reached, seen = item.body_start, blanked(item.text)
         for chunk in chunks:
             assert chunk.text == item.text[chunk.start : chunk.end]
-            assert not item.text[reached : chunk.start].strip(), chunk.id
+            assert not seen[reached : chunk.start].strip(), chunk.id
             assert (chunk.token_count or 0) <= chunker.effective_size or chunk.flags, chunk.id
             reached = max(reached, chunk.end)
-        assert not item.text[reached:].strip()
-        for block in scan(item.text, item.body_start):
-            for leaf in leaves(item.text, block):
-                assert not any(cuts_into(chunk, item, leaf) for chunk in chunks), item.id
+        assert not seen[reached:].strip()
+        for leaf in leaves(read(item.text, item.body_start)):
+            assert not any(cuts_into(chunk, item, leaf) for chunk in chunks), item.id
 
 
 def cuts_into(chunk: Chunk, item: Document, leaf: Block) -> bool:

@@ -342,7 +342,7 @@ def test_parts_follow_the_settings(tmp_path: Path) -> None:
         'included_paths = ["*.md"]\n[chunk]\nsize = 300\noverlap = 30\n'
         '[plain]\nscope = "ACME/all"\nlanguage = "fr"\n[store]\npath = "i.sqlite"\n',
     )
-    assert made.chunker.version == "chars-300-overlap-30-v1"
+    assert made.chunker.version == "chars-300-overlap-30-v2"
     assert make_rules(made.settings) == Rules(("*.md",), (), Plain("ACME/all", "fr"))
     assert made.store.path == tmp_path / "i.sqlite"
     assert made.threshold == profile_of(made.settings).threshold
@@ -357,15 +357,15 @@ def test_each_command_cuts_as_it_was_made_to_unless_the_settings_say_more(tmp_pa
         made = lab(tmp_path, toml)
         return made.chunker.version, made.ingest_chunker.version
 
-    plain = ("chars-600-overlap-80-v1", "markdown-222-overlap-64-v1")
+    plain = ("chars-600-overlap-80-v2", "markdown-222-overlap-64-v2")
     assert versions("") == plain
     assert versions("[chunk]\nsize = 200") == (
-        "chars-200-overlap-80-v1",
-        "markdown-200-overlap-64-v1",
+        "chars-200-overlap-80-v2",
+        "markdown-200-overlap-64-v2",
     )
     assert versions("[chunk]\noverlap = 0") == (
-        "chars-600-overlap-0-v1",
-        "markdown-222-overlap-0-v1",
+        "chars-600-overlap-0-v2",
+        "markdown-222-overlap-0-v2",
     )
     assert versions('[chunk]\nkind = "markdown"') == (plain[1], plain[1])
     assert versions('[chunk]\nkind = "characters"') == (plain[0], plain[0])
@@ -381,7 +381,7 @@ def test_cutting_counts_with_the_models_tokenizer_and_loads_no_model(tmp_path: P
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["markdown-222-overlap-64-v1", "2", "False"]
+    assert done.stdout.split() == ["markdown-222-overlap-64-v2", "2", "False"]
 
 
 @pytest.mark.parametrize("profile", ["minilm", "e5"])
@@ -402,7 +402,7 @@ def test_a_served_model_that_nobody_has_here_is_estimated(
     toml = '[embedding]\nservice_url = "{}/v1"\nmodel = "far"\ndimension = 3\n'
     estimated = lab(tmp_path, toml.format("http://127.0.0.1:9"))
     assert make_tokens(estimated.settings) == EstimatedTokens()
-    assert estimated.ingest_chunker.version == "markdown-512-overlap-64-v1"
+    assert estimated.ingest_chunker.version == "markdown-512-overlap-64-v2"
     toml = '[embedding]\nservice_url = "http://127.0.0.1:9"\nmodel = "far"'
     with pytest.raises(LabError, match="cannot be reached"):
         make_tokens(load(tmp_path, toml))

@@ -76,7 +76,7 @@ def source(live: LivePages, name: str, **query: Any) -> Page:
 def test_the_overview_shows_index_manifest_health_and_the_last_run(live: LivePages) -> None:
     page = live.get("/")
     assert page.status == 200
-    for words in ("<dd>5</dd>", "toy", "chars-600-overlap-80-v1", "Every row has been checked"):
+    for words in ("<dd>5</dd>", "toy", "chars-600-overlap-80-v2", "Every row has been checked"):
         assert words in page.text
     assert "Ready" in page.text
     assert "Done, without some files" in page.text

@@ -13,7 +13,7 @@ from random import Random
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from labkit.text import sentences
+from labkit.markdown import sentences
 
 
 def sentence_windows(text: str, ends: list[int], size: int) -> list[str]:

@@ -9,47 +9,58 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from operator import itemgetter
+from typing import TypeAlias
 
-from labkit.chunking.cuts import (
-    Starts,
-    cluster_starts,
-    later_sentences,
-    line_starts,
-    paragraph_starts,
-    sentence_starts,
-    word_starts,
-)
-from labkit.chunking.structure import CONTAINERS, Block, leaves
 from labkit.chunking.tokens import Measure
+from labkit.markdown import Block, Span, leaves
+from labkit.text import sentence_ends
+
+Starts: TypeAlias = Callable[[str, int, int], list[int]]
+"""Where the parts of text[start:end] begin; the first is `start` itself."""
 
 MOST_PARTS = 16  # in a chunk, for each of its tokens: a bound on what is measured to find its end
 LONGEST_CAPTION = 300  # characters; what is longer is a paragraph
 _NAMED = re.compile(r"[\s*_(:]*(?:table|tableau|tab\.)(?=[\s\d:*_.–—-]|$)", re.IGNORECASE)
 _EMPHASIS = re.compile(r"(\*\*|__|\*|_)(?!\s)[^\n]+\1")
-_PROSE: tuple[Starts, ...] = (sentence_starts, word_starts, cluster_starts)
-_FINER: dict[str, tuple[Starts, ...]] = {
-    "table": (),
-    "fence": (line_starts,),
-    "code": (line_starts, word_starts, cluster_starts),
-    "html": (line_starts, word_starts, cluster_starts),
-}
-"""How a block that does not fit may be cut, coarse before fine; what is not named here is prose."""
+_LINE = re.compile(r"\n")
+_WORD = re.compile(r"\s(?=\S)")
+_FIRST_MARK = "\u0300"  # no character below it joins the one before
 
 
 def spans(
-    text: str, blocks: Sequence[Block], measure: Measure, room: int, overlap: int
+    text: str, blocks: Sequence[Block], measure: Measure, budget: int, overlap: int
 ) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """(start, end, flags) of the chunks of one section, white space at their ends included.
 
-    Each has at most `room` tokens, unless a flag says why not, and begins with at most `overlap`
+    Each has at most `budget` tokens, unless a flag says why not, and begins with at most `overlap`
     tokens of the one before.
     """
     start, end = blocks[0].start, blocks[-1].end
-    if measure(start, end) <= room or measure(start, stripped(text, start, end)) <= room:
+    if measure(start, end) <= budget or measure(start, stripped(text, start, end)) <= budget:
         return iter([(start, end, ())])
-    return _Packer(text, blocks, measure, room, overlap).spans()
+    return _Packer(text, blocks, measure, budget, overlap).spans()
+
+
+def around(blocks: Sequence[Block], gone: Sequence[Span]) -> list[list[Block]]:
+    """The blocks without these spans of the text, parted where one of them stood.
+
+    What is left of a block that loses a part is cut as prose, whatever it was.
+    """
+    runs: list[list[Block]] = [[]]
+    for block in blocks:
+        rest = block
+        for start, end in gone:
+            if start < rest.end and rest.start < end:
+                if rest.start < start:
+                    runs[-1].append(Block("text", rest.start, start))
+                runs.append([])
+                rest = Block("text", min(end, rest.end), rest.end)
+        if rest.start < rest.end:
+            runs[-1].append(rest)
+    return [run for run in runs if run]
 
 
 def stripped(text: str, start: int, end: int) -> int:
@@ -64,9 +75,9 @@ class _Packer:
     is what lies between two of them. Strict progress: each chunk brings at least one new part."""
 
     def __init__(
-        self, text: str, blocks: Sequence[Block], measure: Measure, room: int, overlap: int
+        self, text: str, blocks: Sequence[Block], measure: Measure, budget: int, overlap: int
     ) -> None:
-        self.text, self.measure, self.room, self.overlap = text, measure, room, overlap
+        self.text, self.measure, self.budget, self.overlap = text, measure, budget, overlap
         self.blocks = list(blocks)
         self.cuts = [*_cuts(text, blocks), blocks[-1].end]
         self.cut_fences: list[tuple[int, int]] = []
@@ -90,8 +101,8 @@ class _Packer:
             if self._fits(start, end) or self._fits(start, stripped(self.text, start, end)):
                 return ()
             place, block = self._block_of(start, end)
-            if block.kind in CONTAINERS:
-                inner = leaves(self.text, block) or [block._replace(kind="text")]
+            if block.inner:
+                inner = list(leaves([block]))
                 self.blocks[place : place + 1] = inner
                 finer = _cuts(self.text, inner)
             else:
@@ -105,14 +116,14 @@ class _Packer:
 
     def _furthest(self, start: int, known: int) -> int:
         """The last cut up to which a chunk from `start` fits; up to the known one it does."""
-        limit = min(len(self.cuts), known + 1 + MOST_PARTS * self.room)
+        limit = min(len(self.cuts), known + 1 + MOST_PARTS * self.budget)
         beyond = bisect_right(
-            self.cuts, self.room, known + 1, limit, key=lambda at: self.measure(start, at)
+            self.cuts, self.budget, known + 1, limit, key=lambda at: self.measure(start, at)
         )
         return beyond - 1
 
     def _fits(self, start: int, end: int) -> bool:
-        return self.measure(start, end) <= self.room
+        return self.measure(start, end) <= self.budget
 
     def _block_of(self, start: int, end: int) -> tuple[int, Block]:
         """What a part is: its table, if it holds one, or its last block; and where that stands."""
@@ -138,7 +149,7 @@ class _Packer:
         )
         starts = self.cuts[near:part]
         if not starts and self._block_of(self.cuts[part - 1], begin)[1].kind == "text":
-            inside = later_sentences(self.text, self.cuts[part - 1], begin)
+            inside = sentence_starts(self.text, self.cuts[part - 1], begin)[1:]
             starts = [
                 at for at in inside if at > before and self.measure(at, begin) <= self.overlap
             ]
@@ -149,25 +160,29 @@ class _Packer:
 
 
 def _cuts(text: str, blocks: Sequence[Block]) -> list[int]:
-    """The starts of blocks and paragraphs, except below a heading and between table and caption."""
+    """The starts of blocks, except below a heading and between a table and its caption."""
     cuts: list[int] = []
-    above, last = "", 0  # the kind of the block above, and where its last paragraph starts
-    for number, (kind, start, end, _, _) in enumerate(blocks):
-        starts = paragraph_starts(text, start, end) if kind == "text" else [start]
-        joins = above == "heading"
-        if kind == "table" and above == "text":
-            joins = _leads(text[last:start])
-        elif kind == "text" and above == "table":
-            below = blocks[number + 1].kind if number + 1 < len(blocks) else ""
-            joins = (below != "table" or len(starts) > 1) and _is_named(text[start:end])
-        cuts += starts[1:] if joins else starts
-        above, last = kind, starts[-1]
+    above: Block | None = None
+    for block, below in zip(blocks, [*blocks[1:], None], strict=True):
+        if not (above and _belong_together(text, above, block, below)):
+            cuts.append(block.start)
+        above = block
     return cuts
 
 
-def _is_named(text: str) -> bool:
-    """Does the first paragraph of a text call itself the caption of a table?"""
-    return _NAMED.match(text) is not None and len(text.split("\n\n", 1)[0]) <= LONGEST_CAPTION
+def _belong_together(text: str, above: Block, block: Block, below: Block | None) -> bool:
+    if above.kind == "heading":
+        return True
+    if block.kind == "table" and above.kind == "text":
+        return _leads(text[above.start : above.end])
+    if block.kind == "text" and above.kind == "table":  # above two tables, it is the second's
+        return (below is None or below.kind != "table") and _is_named(text[block.start : block.end])
+    return False
+
+
+def _is_named(paragraph: str) -> bool:
+    """Does a paragraph call itself the caption of a table?"""
+    return _NAMED.match(paragraph) is not None and len(paragraph) <= LONGEST_CAPTION
 
 
 def _leads(paragraph: str) -> bool:
@@ -176,3 +191,59 @@ def _leads(paragraph: str) -> bool:
     if len(line) > LONGEST_CAPTION:
         return False
     return bool(_NAMED.match(line) or _EMPHASIS.fullmatch(line) or line.rstrip("*_").endswith(":"))
+
+
+# --- where a block may be cut ---------------------------------------------------------------------
+# No cut lies inside a grapheme cluster: what a reader sees as one character stays whole.
+
+
+def line_starts(text: str, start: int, end: int) -> list[int]:
+    return [start, *_ends(_LINE, text, start, end)]
+
+
+def sentence_starts(text: str, start: int, end: int) -> list[int]:
+    return _between_clusters(text, [start, *sentence_ends(text, start, end)])
+
+
+def word_starts(text: str, start: int, end: int) -> list[int]:
+    """At words, each with the white space after it."""
+    return _between_clusters(text, [start, *_ends(_WORD, text, start, end)])
+
+
+def cluster_starts(text: str, start: int, end: int) -> list[int]:
+    return [start, *(match.end() for match in _clusters().finditer(text, start, end))][:-1]
+
+
+def _ends(pattern: re.Pattern[str], text: str, start: int, end: int) -> list[int]:
+    return [match.end() for match in pattern.finditer(text, start, end) if match.end() < end]
+
+
+def _between_clusters(text: str, starts: Iterable[int]) -> list[int]:
+    """Those of the starts that are not inside a grapheme cluster; the first one is not asked."""
+    first, *others = starts
+    return [first, *(at for at in others if text[at] < _FIRST_MARK or _parts(text, at))]
+
+
+def _parts(text: str, at: int) -> bool:
+    """Does a cluster end here? What stands before is white space or the end of a sentence."""
+    match = _clusters().match(text, at - 1)
+    return match is not None and match.end() == at
+
+
+@cache
+def _clusters() -> re.Pattern[str]:
+    """Grapheme clusters (UAX #29), by `regex`; imported late: few texts are cut so finely."""
+    import regex  # type: ignore[import-untyped]
+
+    pattern: re.Pattern[str] = regex.compile(r"\X")
+    return pattern
+
+
+_PROSE: tuple[Starts, ...] = (sentence_starts, word_starts, cluster_starts)
+_FINER: dict[str, tuple[Starts, ...]] = {
+    "table": (),
+    "fence": (line_starts,),
+    "code": (line_starts, word_starts, cluster_starts),
+    "html": (line_starts, word_starts, cluster_starts),
+}
+"""How a block that does not fit may be cut, coarse before fine; what is not named here is prose."""
