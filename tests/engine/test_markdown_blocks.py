@@ -190,7 +190,7 @@ def test_no_tables(text):
 
 def test_what_is_inside_containers_is_found_to_the_innermost():
     text = "1. a\n\n   > b\n   >\n   > ```\n   > c\n   > ```\n\n   - d\n\n2. e\n"
-    found = [leaf for leaf in leaves(read(text))]
+    found = list(leaves(read(text)))
     assert [(leaf.kind, text[leaf.start : leaf.end].rstrip()) for leaf in found] == [
         ("text", "1. a"),
         ("text", "   > b"),
