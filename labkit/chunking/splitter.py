@@ -198,10 +198,12 @@ def _leads(paragraph: str) -> bool:
 
 
 def line_starts(text: str, start: int, end: int) -> list[int]:
+    """At lines."""
     return [start, *_ends(_LINE, text, start, end)]
 
 
 def sentence_starts(text: str, start: int, end: int) -> list[int]:
+    """At sentences, those of one paragraph."""
     return _between_clusters(text, [start, *sentence_ends(text, start, end)])
 
 
@@ -211,6 +213,7 @@ def word_starts(text: str, start: int, end: int) -> list[int]:
 
 
 def cluster_starts(text: str, start: int, end: int) -> list[int]:
+    """At every grapheme cluster."""
     return [start, *(match.end() for match in _clusters().finditer(text, start, end))][:-1]
 
 

@@ -198,7 +198,7 @@ def _as_quotations(lines: list[str]) -> list[str]:
 def first_title(text: str, start: int = 0) -> str:
     """The title of a document: its first heading of level 1, as a reader sees it, or "".
 
-    >>> first_title("See below.\n\n## Notes\n\n# The *guide* {#guide}\n")
+    >>> first_title("See below.\\n\\n# The *guide* {#guide}\\n")
     'The guide'
     """
     return next((block.title for block in read(text, start) if block.level == 1), "")
