@@ -25,7 +25,6 @@ def top_k(
     query: list[float], vectors: list[list[float]], ids: list[str], k: int
 ) -> list[tuple[str, float]]:
     """The k nearest (id, cosine) pairs, best first; equal scores in order of id."""
-
     import math
 
     def similarity_of(a: list[float], b: list[float]) -> float:
