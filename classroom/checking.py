@@ -20,8 +20,8 @@ from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 from classroom.exercise import Arguments, Exercise, Function, Mistake
-from classroom.inside.plain import NotPlainError, same, to_plain
 from classroom.limits import TooSlowError, call_with_limit, raised_inside
+from classroom.runtime.serialise import NotPlainError, same, to_plain
 
 PROBES = 12  # hidden cases tried in a lesson, beside the public ones
 LESSON_SEED = 0

@@ -81,7 +81,7 @@ class Exercise:
 
     `harness` turns one input into calls of the function and into a finding; a grader runs it apart
     from the learner's code. `scenario` is what the function meets where it runs (a file, a failure
-    half-way), one of `classroom.inside.scenarios`; `written` then says how a call reads.
+    half-way), one of `classroom.runtime.scenarios`; `written` then says how a call reads.
 
     A grader's sandbox knows no labkit. `packages` names what can be imported there beside Python's
     own and numpy. `lends` maps dotted names of labkit that may be used all the same to the ids of

@@ -12,9 +12,9 @@ from typing import Any
 from classroom.checking import Result, check_function
 from classroom.exercise import Exercise, Function
 from classroom.exercises import ALL, exercise_named, of_stage
-from classroom.inside.plain import same, to_plain
 from classroom.progress_file import Progress
 from classroom.quizzes import QUIZZES, Question
+from classroom.runtime.serialise import same, to_plain
 from classroom.show import Line, Message, result_message
 
 FIFTEEN_MINUTES = "Give it fifteen honest minutes before the next one."

@@ -12,8 +12,8 @@ from classroom.grading.answer_key import AnswerKey, KeyCase, score
 from classroom.grading.running.sandbox import Sandbox
 from classroom.grading.running.session import (
     GivenUpError,
-    Place,
-    Said,
+    Position,
+    Reply,
     Session,
     without_paths,
 )
@@ -32,7 +32,7 @@ from classroom.grading.types import (
 from classroom.show import short_run, visible
 
 _NOT_IMPLEMENTED = "NotImplementedError"
-_NOT_RUN = Said(Ran(raised=NOT_RUN))
+_NOT_RUN = Reply(Ran(raised=NOT_RUN))
 
 
 class Judge:
@@ -43,7 +43,7 @@ class Judge:
 
     def grade(self, submission: Submission, triaged: Triaged, slot: int = 0) -> Graded:
         """The marks of one submission. `slot` is a number that no other worker has right now."""
-        skip: dict[Place, Finding] = {}
+        skip: dict[Position, Finding] = {}
         marks: dict[str, ExerciseMark] = {}
         for exercise in exercises_of(submission.assignment):
             if any(exercise.id in cell.exercises for cell in triaged.cells):
@@ -70,7 +70,7 @@ class Judge:
         mark: ExerciseMark,
         marks: Mapping[str, ExerciseMark],
         cells: Sequence[Cell],
-        skip: dict[Place, Finding],
+        skip: dict[Position, Finding],
         slot: int,
     ) -> ExerciseMark:
         """The mark with a model solution in place of an earlier function that failed, if that is
@@ -93,7 +93,7 @@ class Judge:
         return replace(again, findings=(*again.findings, found))
 
     def _mark(
-        self, exercise: Exercise, cells: Sequence[Cell], skip: dict[Place, Finding], slot: int
+        self, exercise: Exercise, cells: Sequence[Cell], skip: dict[Position, Finding], slot: int
     ) -> ExerciseMark:
         key = self._keys[exercise.id]
         with Session(self._sandbox, exercise, cells, skip, slot) as session:
@@ -118,9 +118,9 @@ def _unanswered(exercise: Exercise, findings: Sequence[Finding]) -> ExerciseMark
     return replace(_blank(exercise), message="No cell answers this exercise.")
 
 
-def _asked(session: Session, cases: Sequence[KeyCase]) -> list[Said]:
+def _asked(session: Session, cases: Sequence[KeyCase]) -> list[Reply]:
     """What the function said to each case; one that is untouched is asked the examples alone."""
-    said: list[Said] = []
+    said: list[Reply] = []
     for case in cases:
         if case.group is not Group.EXAMPLES and _untouched(said):
             break
@@ -133,12 +133,12 @@ def _asked(session: Session, cases: Sequence[KeyCase]) -> list[Said]:
     return said + [_NOT_RUN] * (len(cases) - len(said))
 
 
-def _untouched(said: Sequence[Said]) -> bool:
+def _untouched(said: Sequence[Reply]) -> bool:
     return all(item.ran.raised == _NOT_IMPLEMENTED for item in said)
 
 
 def _marked(
-    blank: ExerciseMark, key: AnswerKey, said: Sequence[Said], session: Session
+    blank: ExerciseMark, key: AnswerKey, said: Sequence[Reply], session: Session
 ) -> ExerciseMark:
     asked = [item for item in said if item is not _NOT_RUN]
     for case, item in zip(key.cases, asked, strict=False):
@@ -184,7 +184,7 @@ def _undefined(blank: ExerciseMark, exercise: Exercise, session: Session) -> Exe
     return replace(blank, outcome=Outcome.CRASHED, message=message, line=where[:400])
 
 
-def _verdict(exercise: Exercise, case: KeyCase, said: Said) -> CaseVerdict:
+def _verdict(exercise: Exercise, case: KeyCase, said: Reply) -> CaseVerdict:
     """Compared here, where none of the learner's objects is."""
     passed = agree(said.ran, case.expected) and not said.changed
     told = {}
@@ -200,12 +200,12 @@ def _verdict(exercise: Exercise, case: KeyCase, said: Said) -> CaseVerdict:
     )
 
 
-def _got(said: Said) -> str:
+def _got(said: Reply) -> str:
     """A result for people: cut before it is written out, without paths of this machine."""
     return short_run(visible(without_paths(str(said.ran)[:1000])))
 
 
-def _outcome(said: Said, case: KeyCase) -> Outcome:
+def _outcome(said: Reply, case: KeyCase) -> Outcome:
     """The outcome that the first failing case stands for."""
     raised = said.ran.raised
     if raised == TOO_SLOW:
@@ -217,7 +217,7 @@ def _outcome(said: Said, case: KeyCase) -> Outcome:
     return Outcome.WRONG
 
 
-def _message(said: Said, examples: int) -> str:
+def _message(said: Reply, examples: int) -> str:
     """What to say of the first failing case, where so many examples fail: of a hidden one nothing
     that would describe it."""
     raised = said.ran.raised

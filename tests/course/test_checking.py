@@ -22,7 +22,7 @@ from classroom import checking
 from classroom.checking import Outcome, Ran, Result, check_function
 from classroom.exercise import Arguments, Case, Exercise, Function, Mistake
 from classroom.exercises import ALL
-from classroom.inside.plain import NotPlainError, same, to_plain
+from classroom.runtime.serialise import NotPlainError, same, to_plain
 from labkit.chunking import windows
 from labkit.chunking.characters import windows as windows_under_another_name
 

@@ -18,8 +18,8 @@ from classroom import checking
 from classroom.checking import Outcome, Ran, check_function, run_reference
 from classroom.exercise import Arguments, Exercise, Function, Mistake
 from classroom.exercises import ALL, TOPICS, exercise_named
-from classroom.inside.plain import same, to_plain
 from classroom.release import CHECKOUT
+from classroom.runtime.serialise import same, to_plain
 from classroom.starter import NOT_YET
 from labkit.chunking.sections import OPENS_A_SECTION
 from labkit.markdown import read

@@ -300,7 +300,8 @@ _PATCHES = {
         import sys
         import types
 
-        for name in ("labkit", "labkit.chunking", "numpy", "inside.plain", "tempfile", "_json"):
+        ours = ("labkit", "labkit.chunking", "runtime.serialise")
+        for name in (*ours, "numpy", "tempfile", "_json"):
             sys.modules[name] = types.ModuleType(name)
             sys.modules[name].same = lambda *_: True
         sys.meta_path.clear()

@@ -25,9 +25,9 @@ from classroom.exercise import Arguments, Exercise, Function
 from classroom.exercises import ALL
 from classroom.grading.names import shown
 from classroom.grading.types import ExerciseMark, Graded
-from classroom.inside.plain import NotPlainError, same, to_plain
 from classroom.limits import TooSlowError, call_with_limit
 from classroom.release import CHECKOUT, TOPICS, assignment_name
+from classroom.runtime.serialise import NotPlainError, same, to_plain
 from synthetic_attacks import ANY, ATTACKS, CANARY, DELEGATING, HONEST, MARKER, TOLERATED, Attack
 from synthetic_mistakes import CannotSliceError, standalone
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from classroom.grading.running import sandbox as fence
 from classroom.grading.running.sandbox import Sandbox, can_isolate, sandbox
 from classroom.grading.running.worker import Worker, WorkerDiedError, WorkerTooSlowError
-from classroom.inside import wire
-from classroom.inside.plain import MAX_DEPTH, same, to_plain
+from classroom.runtime import protocol
+from classroom.runtime.serialise import MAX_DEPTH, same, to_plain
 from labkit.types import LabError
 
 needs_sandbox = pytest.mark.skipif(not can_isolate(), reason="bubblewrap does not work here")
@@ -97,7 +97,7 @@ def test_the_worker_imports_nothing_after_a_learners_code(box: Sandbox) -> None:
 
 # --- what crosses --------------------------------------------------------------------------------
 
-KEYS = st.integers(-wire.MAX_WHOLE_KEY, wire.MAX_WHOLE_KEY)
+KEYS = st.integers(-protocol.MAX_WHOLE_KEY, protocol.MAX_WHOLE_KEY)
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
     lambda inner: (
@@ -120,17 +120,17 @@ def kinds(value: Any) -> Any:
 
 @given(PLAIN)
 def test_plain_data_crosses_unchanged(value: Any) -> None:
-    line = wire.dumps(value)
+    line = protocol.dumps(value)
     assert line.count(b"\n") == 1
-    back = wire.loads(line)
+    back = protocol.loads(line)
     assert kinds(back) == kinds(value)
     assert same(to_plain(back), to_plain(value))
 
 
 @given(st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
-def test_any_bytes_are_a_value_or_a_wire_error(line: bytes) -> None:
-    with contextlib.suppress(wire.WireError):
-        to_plain(wire.loads(line))
+def test_any_bytes_are_a_value_or_a_protocol_error(line: bytes) -> None:
+    with contextlib.suppress(protocol.ProtocolError):
+        to_plain(protocol.loads(line))
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_any_bytes_are_a_value_or_a_wire_error(line: bytes) -> None:
         b"{}",
         b"\xff",
         b"1" * 5000,
-        wire.dumps({k * ((1 << 61) - 1): 0 for k in range(1, 20)}),  # keys with one hash
-        wire.dumps(dict.fromkeys(map(str, range(wire.MAX_KEYS + 1)))),
+        protocol.dumps({k * ((1 << 61) - 1): 0 for k in range(1, 20)}),  # keys with one hash
+        protocol.dumps(dict.fromkeys(map(str, range(protocol.MAX_KEYS + 1)))),
     ],
 )
-def test_a_forged_line_is_a_wire_error(line: bytes) -> None:
-    with pytest.raises(wire.WireError):
-        wire.loads(line)
+def test_a_forged_line_is_a_protocol_error(line: bytes) -> None:
+    with pytest.raises(protocol.ProtocolError):
+        protocol.loads(line)
 
 
 # --- how cells run -------------------------------------------------------------------------------

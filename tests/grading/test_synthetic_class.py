@@ -20,9 +20,9 @@ import pytest
 from classroom.checking import Outcome, Ran, run_reference
 from classroom.exercise import Arguments, Case, Exercise, Function, Mistake
 from classroom.exercises import ALL
-from classroom.inside.plain import same
 from classroom.limits import TooSlowError, call_with_limit
 from classroom.release import TOPICS
+from classroom.runtime.serialise import same
 from synthetic_class import (
     ATTACKS,
     DELEGATING,

@@ -18,7 +18,7 @@ from typing import Any
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Function, Strategy, case
-from classroom.inside.plain import same, to_plain
+from classroom.runtime.serialise import same, to_plain
 from labkit.documents import corpus_hash
 
 

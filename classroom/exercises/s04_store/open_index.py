@@ -18,7 +18,7 @@ from random import Random
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from classroom.inside.scenarios import opened
+from classroom.runtime.scenarios import opened
 
 
 def open_index(connection: sqlite3.Connection, migrations: list[str]) -> int:

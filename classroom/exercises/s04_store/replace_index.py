@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from classroom.inside.scenarios import rebuilt
+from classroom.runtime.scenarios import rebuilt
 
 Embed: TypeAlias = Callable[[str], bytes]
 Texts: TypeAlias = dict[str, str]

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Function, Strategy, case
 from classroom.exercises.s07_citation_gate.common import Decision, hit
-from classroom.inside.plain import to_plain
+from classroom.runtime.serialise import to_plain
 from labkit import answering
 from labkit.answering.prompt import SYSTEM
 from labkit.types import Refused

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from classroom.inside.scenarios import TIMED_OUT, served
+from classroom.runtime.scenarios import TIMED_OUT, served
 
 Vectors: TypeAlias = list[list[float]]
 Reply: TypeAlias = dict[str, Any]  # status, vectors: a list of {"index", "vector"}

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from classroom import inside
+from classroom import runtime
 from labkit.types import LabError
 
 MEBIBYTE = 1 << 20
@@ -40,9 +40,7 @@ GRADER, PACKAGES = "/grader", "/packages"
 PACKAGES_FOR_ALL = ("numpy",)
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _HANDED_ON = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # some processors compute wrong without
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from inside.worker import main; main(sys.argv[2])"
-)
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from runtime.worker import main; main(sys.argv[2])"
 
 _DANGER = "and submissions are code that nobody has read. "
 _OTHERWISE = (
@@ -101,10 +99,12 @@ def sandbox(*, unsafe: bool = False) -> Iterator[Sandbox]:
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         grader, packages = Path(folder, "grader"), Path(folder, "packages")
         shutil.copytree(
-            Path(inside.__file__).parent, grader / "inside", ignore=shutil.ignore_patterns("__*__")
+            Path(runtime.__file__).parent,
+            grader / "runtime",
+            ignore=shutil.ignore_patterns("__*__"),
         )
         packages.mkdir()
-        for path in (Path(folder), grader, grader / "inside", packages):
+        for path in (Path(folder), grader, grader / "runtime", packages):
             path.chmod(0o755)  # root's worker becomes somebody else
         yield Sandbox(isolated, grader, packages)
 
@@ -114,7 +114,7 @@ def can_isolate() -> bool:
     """Does bubblewrap work here? Tried, since a container may have it and forbid it."""
     if not shutil.which("bwrap"):
         return False
-    command = _bubblewrap(Path(inside.__file__).parent, PACKAGES_FOR_ALL)
+    command = _bubblewrap(Path(runtime.__file__).parent, PACKAGES_FOR_ALL)
     probe = [*command[: command.index("-c") + 1], "import os; os._exit(7)"]
     done = subprocess.run(probe, env=environment(), capture_output=True, check=False, timeout=60)  # noqa: S603
     return done.returncode == 7

@@ -21,7 +21,7 @@ from classroom.grading.running.worker import (
     WorkerTooSlowError,
 )
 from classroom.grading.types import Cell, Finding, Kind
-from classroom.inside.plain import NotPlainError, to_plain
+from classroom.runtime.serialise import NotPlainError, to_plain
 
 CELL_SECONDS = 5.0  # for one statement outside any function
 START_SECONDS = 20.0  # for all of them, the start of the process included
@@ -30,7 +30,7 @@ PATIENCE = 2.0  # times an exercise's own limit: a grading machine is busier tha
 MAX_REPLACED = 2  # workers that a submission may use up on one exercise, beside the first
 MAX_SKIPPED = 4  # statements that are left out because they end or hang the process
 
-Place: TypeAlias = tuple[int, int]
+Position: TypeAlias = tuple[int, int]
 _PATHS = sorted(
     {sysconfig.get_path("stdlib"), sys.base_prefix, sys.prefix, GRADER, PACKAGES},
     key=len,
@@ -43,7 +43,7 @@ class GivenUpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """What came of one case: the result, whether arguments were changed, what was called of labkit,
     the error in words and the learner's line that it struck.
 
@@ -71,7 +71,7 @@ class Session:
         sandbox: Sandbox,
         exercise: Exercise,
         cells: Sequence[Cell],
-        skip: dict[Place, Finding],
+        skip: dict[Position, Finding],
         slot: int,
     ) -> None:
         self._sandbox, self._exercise, self._slot = sandbox, exercise, slot
@@ -96,12 +96,12 @@ class Session:
         """Seconds on the clock, seconds of CPU, the most memory in MiB."""
         return time.monotonic() - self._began, self._cpu + self._used[0], self._used[1]
 
-    def ask(self, arguments: Arguments) -> Said:
+    def ask(self, arguments: Arguments) -> Reply:
         """What the function does with one input. GivenUpError after too many lost workers, or when
         the time for the exercise is up."""
         if time.monotonic() - self._began > EXERCISE_SECONDS:
             self._give_up()
-            return Said(Ran(raised=TOO_SLOW))
+            return Reply(Ran(raised=TOO_SLOW))
         last: list[Mapping[str, Any]] = []
 
         def remote(*given: Any) -> Any:
@@ -123,10 +123,10 @@ class Session:
             ran = Ran(raised=type(error).__name__)
         return self._said(ran, last)
 
-    def _said(self, ran: Ran, replies: Sequence[Mapping[str, Any]]) -> Said:
+    def _said(self, ran: Ran, replies: Sequence[Mapping[str, Any]]) -> Reply:
         """A result together with what the worker told beside it."""
         reply = replies[-1] if replies else {}
-        return Said(
+        return Reply(
             ran,
             any(item.get("changed") is True for item in replies),
             next((name for item in replies if (name := self._called(item))), ""),
@@ -170,10 +170,10 @@ class Session:
         self._replaced = MAX_REPLACED + 1
         self._end()
 
-    def _lost(self, how: str) -> Said:
+    def _lost(self, how: str) -> Reply:
         """A case that cost a worker."""
         self._replaced += 1
-        return Said(Ran(raised=how))
+        return Reply(Ran(raised=how))
 
     def _started(self) -> Worker:
         """The worker, with all cells run; a statement that loses it is left out the next time."""
@@ -285,7 +285,7 @@ class _Reached:
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._lines = {cell.number: cell.source.count("\n") + 1 for cell in cells}
         self._order = {cell.number: index for index, cell in enumerate(cells)}
-        self.place: Place | None = None
+        self.place: Position | None = None
         self.line = 0
 
     def move(self, place: Any, line: Any) -> None:
@@ -299,5 +299,5 @@ class _Reached:
             raise WorkerDiedError
         self.place, self.line = (place[0], place[1]), line
 
-    def _rank(self, place: Place) -> tuple[int, int]:
+    def _rank(self, place: Position) -> tuple[int, int]:
         return self._order[place[0]], place[1]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from classroom.grading.running.sandbox import LIMITS, Sandbox, environment, spare_user
-from classroom.inside.wire import WireError, dumps, loads, values_in
+from classroom.runtime.protocol import ProtocolError, dumps, loads, values_in
 
 MAX_LINE = 130_000  # bytes of a reply; the worker itself stays below half of it
 MAX_PARTS = 6_000  # values in a reply, which take far more room than their bytes
@@ -79,9 +79,9 @@ class Worker:
             raise StoppedError
         try:
             if values_in(line) > MAX_PARTS:
-                raise WireError("too many values")
+                raise ProtocolError("too many values")
             return loads(line)
-        except WireError as error:
+        except ProtocolError as error:
             self.kill()
             raise WorkerDiedError from error
 

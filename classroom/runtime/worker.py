@@ -1,7 +1,7 @@
 """The program inside the sandbox: it runs a learner's cells, then one function, case by case.
 
-It reads messages (`wire`) from standard input and answers on what was standard output: first one
-message with everything needed, then one a case. Nothing in this process knows what is right.
+It reads messages (`protocol`) from standard input and answers on what was standard output: first
+one message with everything needed, then one a case. Nothing in this process knows what is right.
 """
 
 from __future__ import annotations
@@ -24,14 +24,20 @@ except ImportError:  # Windows
 from . import scenarios
 from .cells import kind_name, run_cells, said
 from .guard import CELL, set_guard
-from .plain import NotPlainError, same, to_plain
-from .trap import Trap, set_trap
-from .wire import dumps, loads, values_in
+from .import_stub import ImportStub, set_import_stub
+from .protocol import dumps, loads, values_in
+from .serialise import NotPlainError, same, to_plain
 
 Message: TypeAlias = dict[str, Any]
 MAX_PARTS = 5_000  # values in it
 MAX_REPLY = 64_000  # bytes; the longest right answer has some four hundred
-_FORGOTTEN = ("inside", "json", "base64", "ast", "tempfile")  # a learner's import gets its own copy
+_FORGOTTEN = (
+    "runtime",
+    "json",
+    "base64",
+    "ast",
+    "tempfile",
+)  # a learner's import gets its own copy
 
 
 def main(packages: str) -> None:
@@ -42,7 +48,7 @@ def main(packages: str) -> None:
     sys.path[:] = [*sys.path[1:], packages]  # the first is this program's own
     lent = {dotted: _lent(source, name) for dotted, (name, source) in setup["lends"].items()}
     namespace = _main_module()
-    trap = set_trap(lent, _FORGOTTEN)
+    stub = set_import_stub(lent, _FORGOTTEN)
     set_guard()
 
     def send(message: Message) -> None:
@@ -55,12 +61,12 @@ def main(packages: str) -> None:
         (setup["function"], setup["answering"]),
         lambda place, line: send({"at": place, "line": line}),
     )
-    trap.called.clear()
+    stub.called.clear()
     send({"ready": True, "problems": problems, "defined": function is not None})
     if setup["scenario"]:
         function = partial(getattr(scenarios, setup["scenario"]), function)
     for line in iter(requests.readline, b""):
-        replies.write(_answer(function, line, trap))
+        replies.write(_answer(function, line, stub))
     os._exit(0)  # whatever a learner has registered for the end
 
 
@@ -107,7 +113,7 @@ def _lent(source: str, name: str) -> Any:
     return namespace[name]
 
 
-def _answer(function: Any, line: bytes, trap: Trap) -> bytes:
+def _answer(function: Any, line: bytes, stub: ImportStub) -> bytes:
     """One call, and the line that says what came of it."""
     given, kept = loads(line), loads(line)
     try:
@@ -117,7 +123,7 @@ def _answer(function: Any, line: bytes, trap: Trap) -> bytes:
     except BaseException as error:
         reply = _raised(error)
     reply["used"] = _used()
-    reply["delegated"] = trap.called[0] if trap.called else ""
+    reply["delegated"] = stub.called[0] if stub.called else ""
     answer = dumps(reply)
     if len(answer) > MAX_REPLY or values_in(answer) > MAX_PARTS:
         said = "it is larger than anything an exercise asks for"

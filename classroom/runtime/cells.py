@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from .guard import CELL
 
 Cell: TypeAlias = tuple[int, str]  # number, source
-Place: TypeAlias = tuple[int, int]  # number of the cell, index of the statement
+Position: TypeAlias = tuple[int, int]  # number of the cell, index of the statement
 Problem: TypeAlias = tuple[int, int, str]  # number of the cell, line, what was said
 
 MAX_PROBLEMS = 20
@@ -37,9 +37,9 @@ def input(prompt=""):
 def run_cells(
     cells: Sequence[Cell],
     namespace: dict[str, Any],
-    skip: Collection[Place],
+    skip: Collection[Position],
     wanted: tuple[str, Collection[int]],
-    announce: Callable[[Place, int], None],
+    announce: Callable[[Position, int], None],
 ) -> tuple[list[Problem], Any]:
     """Run the cells in `namespace`; `announce(place, line)` before each statement: it may hang.
 

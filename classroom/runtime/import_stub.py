@@ -47,7 +47,7 @@ class Nothing:
         return Nothing(f"{self._name}.{name}", self._called)
 
 
-class Trap(MetaPathFinder, Loader):
+class ImportStub(MetaPathFinder, Loader):
     """Finds every module of both packages; `called` lists what was called of it."""
 
     def __init__(self, lent: Mapping[str, Any]) -> None:
@@ -73,10 +73,10 @@ class Trap(MetaPathFinder, Loader):
         module.__dict__["__getattr__"] = attribute
 
 
-def set_trap(lent: Mapping[str, Any], modules: Sequence[str] = ()) -> Trap:
-    """Put the trap in the place of both packages; `modules` are forgotten, as if never imported."""
+def set_import_stub(lent: Mapping[str, Any], modules: Sequence[str] = ()) -> ImportStub:
+    """Put the stub in the place of both packages; `modules` are forgotten, as if never imported."""
     for name in [name for name in sys.modules if name.partition(".")[0] in (*PACKAGES, *modules)]:
         del sys.modules[name]
-    trap = Trap(lent)
-    sys.meta_path.insert(0, trap)
-    return trap
+    stub = ImportStub(lent)
+    sys.meta_path.insert(0, stub)
+    return stub

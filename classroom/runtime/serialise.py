@@ -72,11 +72,3 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     return bool(left == right)
-
-
-def short(value: Any, limit: int = 160) -> str:
-    """A value on one line, cut in the middle if it is long."""
-    text = repr(value)
-    if len(text) <= limit:
-        return text
-    return f"{text[: limit - 40]} … {text[-36:]}"

@@ -14,7 +14,7 @@ MAX_KEYS = 10_000  # of one dictionary
 MAX_WHOLE_KEY = 1 << 53
 
 
-class WireError(ValueError):
+class ProtocolError(ValueError):
     """What arrived is no line that `dumps` writes."""
 
 
@@ -24,11 +24,11 @@ def dumps(value: Any) -> bytes:
 
 
 def loads(line: bytes) -> Any:
-    """The value in a line; WireError whatever else arrived."""
+    """The value in a line; ProtocolError whatever else arrived."""
     try:
         return _unpacked(json.loads(line.decode("ascii")))
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError, binascii.Error) as error:
-        raise WireError(f"not a message: {type(error).__name__}") from error
+        raise ProtocolError(f"not a message: {type(error).__name__}") from error
 
 
 def values_in(line: bytes) -> int:
