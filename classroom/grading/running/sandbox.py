@@ -40,7 +40,10 @@ GRADER, PACKAGES = "/grader", "/packages"
 PACKAGES_FOR_ALL = ("numpy",)
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _HANDED_ON = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # some processors compute wrong without
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from runtime.worker import main; main(sys.argv[2])"
+_START = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from runtime.worker import main; main(sys.argv[1])"
+)
 
 _DANGER = "and submissions are code that nobody has read. "
 _OTHERWISE = (
