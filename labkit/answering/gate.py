@@ -62,7 +62,7 @@ def _check_one(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligib
             Reason.INVALID_CITATION,
             f"The quotation {_in_quotes(citation.quote)} is shorter than {MIN_QUOTE} characters.",
         )
-    offset = chunk.text.find(citation.quote)
+    offset = _find_visible(citation.quote, chunk)
     if offset < 0:
         raise Refused(
             Reason.QUOTATION_NOT_FOUND,
@@ -73,6 +73,14 @@ def _check_one(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligib
     return Evidence(
         chunk.id, chunk.source_id, citation.quote, start, start + len(citation.quote), chunk.page
     )
+
+
+def _find_visible(quote: str, chunk: Chunk) -> int:
+    """Where the quotation stands with no hidden part in it, such as a comment; -1 if nowhere."""
+    offset = chunk.text.find(quote)
+    while offset >= 0 and not chunk.shows(offset, offset + len(quote)):
+        offset = chunk.text.find(quote, offset + 1)
+    return offset
 
 
 def _told_near_match(quote: str, chunk: Chunk) -> str:

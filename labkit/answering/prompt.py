@@ -74,7 +74,7 @@ def build_prompt(
 
 
 def _lines(hit: Hit) -> str:
-    return f"chunk_id: {hit.chunk.id}\ntitle: {hit.chunk.meta.title}\n\n{hit.chunk.text}"
+    return f"chunk_id: {hit.chunk.id}\ntitle: {hit.chunk.meta.title}\n\n{hit.chunk.visible}"
 
 
 def _fence(texts: Sequence[str]) -> str:

@@ -304,3 +304,17 @@ def test_one_changed_character_is_enough_to_refuse(text: str, data: st.DataObjec
     other = data.draw(st.characters().filter(lambda character: character != text[at]))
     altered = text[:at] + other + text[at + 1 :]
     refusal(cite(("firmware#0", altered)), [chunk("firmware", text)])
+
+
+def test_what_no_reader_of_the_page_sees_is_no_evidence() -> None:
+    secret = "The deposit is 900 euros from spring."
+    text = f"Bikes are lent. <!-- {secret} --> Trams are free of charge here."
+    start = text.index("<!--")
+    passage = Chunk(FIRMWARE.meta, 0, 0, len(text), text, hidden=((start, text.index("-->") + 3),))
+    for quote in (secret, text, "Bikes are lent. <!-- The deposit"):
+        with pytest.raises(Refused) as refused:
+            check_evidence(Proposal(True, (Citation(passage.id, quote),)), [Hit(passage)], READER)
+        assert refused.value.reason is Reason.QUOTATION_NOT_FOUND
+    twice = Chunk(FIRMWARE.meta, 0, 0, 0, secret + secret, hidden=((0, len(secret)),))
+    (found,) = check_evidence(Proposal(True, (Citation(twice.id, secret),)), [Hit(twice)], READER)
+    assert found.start == len(secret)
