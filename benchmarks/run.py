@@ -19,7 +19,7 @@ BENCHMARKS = {
     "chunker": "character_chunker",
     "markdown": "markdown_chunker",
     "bm25": "bm25_query",
-    "ask": "warm_answer",
+    "ask": "asking",
     "ingest": "ingestion",
     "import": "import_time",
     "grade": "grading_a_class",

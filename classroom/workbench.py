@@ -93,7 +93,7 @@ def workbench(lab: Lab | None = None, **functions: Function) -> Workbench:
         if name not in PARTS:
             raise KeyError(f"{name} has no place in the path of a question: {', '.join(PARTS)}.")
     failing = [name for name, function in functions.items() if not passes(name, function)]
-    return Workbench(lab or open_lab(), functions, failing)
+    return Workbench(lab or open_lab(policy="strict"), functions, failing)
 
 
 class Workbench:
@@ -252,7 +252,8 @@ class BenchSearch:
             return [(name, score) for name, score in found]
         by_meaning = [h["id"] for h in sorted(hits, key=lambda h: (-h["cosine"], h["id"]))]
         with_words = [hit for hit in hits if hit["shared"]]
-        by_words = [h["id"] for h in sorted(with_words, key=lambda h: (-h["shared"], h["id"]))]
+        with_words.sort(key=lambda h: (-h["shared"], -h["cosine"], h["id"]))
+        by_words = [h["id"] for h in with_words]
         fused = self.parts["reciprocal_rank_fusion"]([by_meaning, by_words], RRF_K)
         near = {hit["id"] for hit in with_words if hit["cosine"] >= self.lab.threshold}
         kept = [(name, score) for name, score in fused if name in near]

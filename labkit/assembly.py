@@ -375,6 +375,10 @@ class Lab:
             return Health(False, str(error))
 
 
-def open_lab(start: Path | None = None) -> Lab:
-    """The lab of the settings that hold for a folder (default: the current one)."""
-    return Lab(load_settings(start))
+def open_lab(start: Path | None = None, policy: str = "") -> Lab:
+    """The lab of the settings that hold for a folder (default: the current one).
+
+    `policy` names another one than retrieval.policy, as in the lessons that teach `strict`.
+    """
+    settings = load_settings(start)
+    return Lab(settings.having(retrieval={"policy": policy}) if policy else settings)

@@ -106,7 +106,7 @@ class IngestSettings(_Section):
 class RetrievalSettings(_Section):
     """Which passages are handed on: at most `k`, of cosine `threshold` or more."""
 
-    policy: Literal["strict", "hybrid"] = "strict"
+    policy: Literal["strict", "hybrid"] = "hybrid"
     k: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     threshold: Annotated[float, Field(ge=-2, le=1)] = -2.0  # below -1: the profile's own
     context_tokens: Annotated[int, Field(ge=1, le=100_000_000)] = 2048

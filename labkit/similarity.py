@@ -18,7 +18,7 @@ from labkit.types import EmbeddingError, Matrix, Vector
 DIGITS = (
     12  # decimals of a score: more than any model means, fewer than any order of adding changes
 )
-DOUBT = 1e-14  # what a float64 sum of some thousand products may err by, and twice that
+DOUBT = 6e-15  # fifty units in the last place: the most by which a score added up in pairs errs
 MARGIN = 1e-5  # float32 sums of some hundred products err by about 1e-6
 BLOCK = 4096  # rows; a block in Fortran order is read along its columns, straight through memory
 GATHER_BELOW = 0.1  # below this share of the rows, gathering them beats scanning them all
@@ -86,7 +86,7 @@ def cosines(query: Vector, vectors: Matrix) -> NDArray[np.float64]:
     lengths = np.sqrt((wide * wide).sum(axis=1)) * np.sqrt((asked * asked).sum())
     exact = (wide * asked).sum(axis=1) / lengths
     scores: NDArray[np.float64] = np.round(exact, DIGITS)
-    # Where the rounding hangs on the last bits of a sum, about two rows in a hundred, exact sums
+    # Where the rounding hangs on the last bits of a sum, about one row in a hundred, exact sums
     # decide: else the order of adding, another on each machine, would decide between near ties.
     beyond = np.abs(exact - scores) - 0.5 * 10.0**-DIGITS
     for row in np.flatnonzero(np.abs(beyond) < DOUBT):

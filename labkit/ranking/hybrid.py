@@ -58,11 +58,11 @@ def rank_hybrid(
     ValueError for a threshold that is no cosine.
     """
     check_threshold(threshold)
+    worded = lexical[:candidates]
     meaning = _meaning(dense, means, candidates)
-    words = {hit.chunk.id: _share(hit, reachable) for hit in lexical[:candidates]}
-    hits = _merged(dense, lexical[:candidates], list(meaning))
+    words = {hit.chunk.id: _share(hit, reachable) for hit in worded}
     fused = score_fusion([meaning, words], [weight, 1 - weight])
-    ranked = [replace(hits[name], fused=score) for name, score in fused]
+    ranked = _hits(fused, dense, worded, list(meaning))
     if support(ranked, reachable) < threshold:
         return [replace(hit, dropped=_UNSUPPORTED) for hit in ranked]
     return keep_best(ranked, k)
@@ -112,23 +112,28 @@ def _meaning(dense: Sequence[Hit], means: Mapping[str, float], candidates: int) 
     return {name: (above[name] - low) / (high - low) if high > low else 1.0 for name in best}
 
 
-def _merged(
-    dense: Sequence[Hit], lexical: Sequence[Hit], by_meaning: Sequence[str]
-) -> dict[str, Hit]:
-    """One hit a candidate, with all that both sides say of it."""
-    known = {hit.chunk.id: hit for hit in dense}
-    worded = {hit.chunk.id: (place, hit) for place, hit in enumerate(lexical, start=1)}
-    places = {name: place for place, name in enumerate(by_meaning, start=1)}
-    hits: dict[str, Hit] = {}
-    for name in places.keys() | worded.keys():
-        place, word = worded.get(name, (None, None))
-        hits[name] = replace(
-            known.get(name) or worded[name][1],
-            dense_rank=places.get(name),
-            lexical_score=word.lexical_score if word else None,
-            lexical_rank=place,
+def _hits(
+    fused: Sequence[tuple[str, float]],
+    dense: Sequence[Hit],
+    lexical: Sequence[Hit],
+    by_meaning: Sequence[str],
+) -> list[Hit]:
+    """One hit a candidate, with all that both sides say of it, in order of the fused score."""
+    near = {hit.chunk.id: hit for hit in dense}
+    worded = {hit.chunk.id: hit for hit in lexical}
+    dense_rank = {name: rank for rank, name in enumerate(by_meaning, start=1)}
+    lexical_rank = {name: rank for rank, name in enumerate(worded, start=1)}
+    return [
+        Hit(
+            (near.get(name) or worded[name]).chunk,
+            cosine=near[name].cosine if name in near else None,
+            dense_rank=dense_rank.get(name),
+            lexical_score=worded[name].lexical_score if name in worded else None,
+            lexical_rank=lexical_rank.get(name),
+            fused=score,
         )
-    return hits
+        for name, score in fused
+    ]
 
 
 def _share(hit: Hit, reachable: float) -> float:

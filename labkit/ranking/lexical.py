@@ -55,8 +55,13 @@ class Bm25:
             scores[rows] += shares
         return scores
 
-    def top_k(self, terms: Sequence[str], k: int, ids: Sequence[str]) -> list[tuple[int, float]]:
-        """The k best (row, score) pairs above zero, by (-score, id); scores to 12 decimals."""
+    def top_k(
+        self, terms: Sequence[str], k: int, ids: Sequence[str] | range
+    ) -> list[tuple[int, float]]:
+        """The k best (row, score) pairs above zero, by (-score, id); scores to 12 decimals.
+
+        A range stands for ids in order.
+        """
         scores = self.scores(terms)
         if k <= 0:
             return []

@@ -62,7 +62,8 @@ class Snapshot:
 
     def lexical(self, terms: Sequence[str], k: int, eligible: Eligible) -> list[Hit]:
         rows = self.rows(eligible)
-        found = self._words(eligible).top_k(terms, k, [self._ids[row] for row in rows])
+        # Rows stand in order of id, so that their numbers break ties as their ids would.
+        found = self._words(eligible).top_k(terms, k, range(len(rows)))
         return [
             Hit(self.chunks[rows[row]], lexical_score=score, lexical_rank=rank)
             for rank, (row, score) in enumerate(found, start=1)

