@@ -1,37 +1,33 @@
-"""Front matter: the YAML block in which a document states who may read it, and when.
+"""Front matter: the block of fields at the start of a file, ours or another tool's.
 
-A missing or misspelt field is an error that names the file and the field. Governance never guesses.
+Other tools write theirs in YAML, in TOML, behind a comment, or in YAML that no parser accepts. What
+is not ours is not judged: it hides no document, and it is no evidence either.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from datetime import date, datetime
-from difflib import get_close_matches
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import yaml
 
-from labkit.types import DocumentError, Metadata
-
-Fields: TypeAlias = Mapping[str, Any]
+from labkit.documents.governance import Fields, is_ours
+from labkit.types import DocumentError
 
 FENCE = "---"
 MAX_FRONT_MATTER = 20_000  # characters; a block without an end is found before YAML sees it
-MAX_LINE = 200  # characters of a title, a name or another short text
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00a0 \t\n\f"
-# Front matter as TOML (+++), behind a comment, or between lines that are nearly a fence
-_OTHER_BLOCK = re.compile(
-    r"(?:\s|<!--(?s:.*?)-->)*+(?:\+{3}|—|---(?:[ \t]+#.*)?)[ \t]*\n\s*[\w-]+[ \t]*[:=]"
+# The fences of YAML, of TOML and of a word processor, and what may stand before them unseen.
+_OPENING = re.compile(
+    rf"(?:[{_INVISIBLE}]|<!--.*?-->)*+(?P<fence>---|\+{{3}}|\u2014)[^\S\n]*(?:#[^\n]*)?(?:\n|$)",
+    re.DOTALL,
 )
-_STATUSES = ("draft", "approved", "retired")
-# Control characters, line ends, marks that turn the direction of writing, halves of a character.
-# No-break spaces are welcome: French writes them before a question mark.
-_UNPRINTABLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+_FIELD = re.compile(
+    r"""^["']?([A-Za-z_][\w-]*)["']?[ \t]*(?::(?=\s|$)|=)[ \t]*(.*)$""", re.MULTILINE
 )
+_FIRST_LINE = re.compile(r"(?:[^\S\n]*(?:#[^\n]*)?\n)*")  # blank lines and comments before it
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -66,158 +62,138 @@ class _StrictLoader(yaml.SafeLoader):
 _StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _StrictLoader.day)
 
 
-def load_yaml(text: str, where: str) -> Any:
-    """Parse YAML as plain data; DocumentError names `where`."""
+def load_yaml(text: str, where: str, first_line: int = 1) -> Any:
+    """Parse YAML as plain data; DocumentError names `where`, and the line in the file.
+
+    `first_line` is the number that the text's first line has in its file.
+    """
     try:
         return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a subclass of SafeLoader
     except Exception as error:  # PyYAML's own, and KeyError, IndexError, … for a tag such as !!bool
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(_reason(error, first_line).split())[:200]
         raise DocumentError(f"{where}: this is not valid YAML: {reason}") from error
 
 
-def split_front_matter(text: str, path: str = "document") -> tuple[Fields | None, int]:
+def _reason(error: Exception, first_line: int) -> str:
+    """What PyYAML says, without its quotation of the text, which may hold a secret."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"{error.reason} (character U+{error.character:04X})"
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return str(error)
+    said = ": ".join(part for part in (error.context, error.problem) if part)
+    mark = error.problem_mark or error.context_mark
+    return f"{said} (line {mark.line + first_line})" if mark else said
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What stands between two fences; `end` is where the body begins, None without a second one.
+
+    `opening` is the first fence with all that stands before it.
+    """
+
+    opening: str
+    inner: str
+    end: int | None
+
+    @property
+    def is_late(self) -> bool:
+        """Is the fence a bare `---`, with nothing before it that a person could see?"""
+        return self.opening.strip(_INVISIBLE) == FENCE
+
+    @property
+    def first(self) -> int:
+        """Where its first line stands that is neither blank nor a comment."""
+        found = _FIRST_LINE.match(self.inner)
+        return found.end() if found else 0
+
+    @property
+    def looks_like_fields(self) -> bool:
+        return bool(_FIELD.match(self.inner, self.first))
+
+    @property
+    def is_empty(self) -> bool:
+        rest = self.inner[self.first :].lstrip()
+        return not rest or rest.startswith("#")
+
+    @property
+    def loose(self) -> dict[str, str]:
+        """Its `name: value` and `name = value` lines, read without any grammar."""
+        return {name: value.strip().strip("\"'") for name, value in _FIELD.findall(self.inner)}
+
+
+def body_start(text: str) -> int:
+    """Where the front matter ends, whatever it says and whether it can be read; 0 for none."""
+    block = _find(text, strict=False)
+    return block.end or 0 if block else 0
+
+
+def split_front_matter(
+    text: str, path: str = "document", strict: bool = True
+) -> tuple[Fields | None, int]:
     """The fields of the front matter, and where the body starts; (None, 0) if there is none.
+
+    `strict`: every block has to be ours, as in a folder whose owner says nothing of other files.
+    Without it, a block that is not ours and cannot be read by our rules is read line by line, one
+    without fields holds none, and a thematic break at the start of a file is just that. What is
+    ours is never read so: DocumentError.
 
     >>> split_front_matter("---\\nid: a\\n---\\nBody")
     ({'id': 'a'}, 14)
+    >>> split_front_matter("+++\\ntitle = 'A'\\n+++\\nBody", strict=False)
+    ({'title': 'A'}, 20)
     """
-    lines = text[:MAX_FRONT_MATTER].splitlines(keepends=True)
-    if not lines or lines[0].rstrip() != FENCE:
-        _refuse_late_front_matter(text, path)
+    block = _find(text, strict)
+    if block is None:
         return None, 0
-    for number, line in enumerate(lines[1:], start=1):
-        if line.rstrip() == FENCE:
-            fields = load_yaml("".join(lines[1:number]), f"{path}: front matter")
-            if not isinstance(fields, dict):
-                raise DocumentError(f"{path}: the front matter holds no 'name: value' lines.")
-            return fields, sum(map(len, lines[: number + 1]))
-    raise DocumentError(
-        f"{path}: the front matter opens with '{FENCE}' and never closes within "
-        f"{MAX_FRONT_MATTER} characters. Close it with a line '{FENCE}'."
-    )
+    try:
+        return _stated(block, path)
+    except DocumentError:
+        # A blank line inside means prose between two rules, which may well speak of our fields.
+        may_be_ours = block.looks_like_fields or "\n\n" not in block.inner
+        if strict or (may_be_ours and is_ours(block.loose)):
+            raise
+    if block.end is None or not (block.looks_like_fields or block.is_empty):
+        return None, 0
+    return block.loose, block.end
 
 
-def states_governance(fields: Fields) -> bool:
-    """Does front matter, perhaps of another tool, state or misspell a field of governance?"""
-    ours = [name for name in _READERS if name not in ("title", "language")]
-    return any(get_close_matches(str(name).lower(), ours, cutoff=0.75) for name in fields)
+def _find(text: str, strict: bool) -> _Block | None:
+    """The block that a text opens with, or seems to open with."""
+    head = text[:MAX_FRONT_MATTER]
+    opening = _OPENING.match(head)
+    if not opening:
+        return None
+    closing = (opening["fence"],) if strict else (opening["fence"], "...")  # as Pandoc ends it
+    position, fence = opening.end(), opening[0].rstrip()
+    block = _Block(fence, head[position:].partition("\n\n")[0], None)
+    for line in head[position:].splitlines(keepends=True):
+        after = position + len(line)
+        if line.rstrip() in closing:
+            block = _Block(fence, head[opening.end() : position], after)
+            break
+        position = after
+    return block if block.is_late or block.looks_like_fields else None
 
 
-def is_one_line(value: str) -> bool:
-    """Is this text fit for a title or a name: 1 to 200 printable characters on one line?"""
-    return bool(value.strip()) and len(value) <= MAX_LINE and not _UNPRINTABLE.search(value)
-
-
-def check_metadata(fields: Fields, path: str) -> Metadata:
-    """Metadata from front matter; DocumentError names the file, the field and what to write."""
-    unknown = sorted(set(map(str, fields)) - set(_READERS))
-    if unknown:
-        raise DocumentError(
-            f"{path}: the front matter has an unknown field '{unknown[0]}'. "
-            f"Known fields: {', '.join(_READERS)}."
-        )
-    values = {name: reader(fields, name, path) for name, reader in _READERS.items()}
-    meta = Metadata(**values, path=path)
-    if meta.valid_until is not None and meta.valid_until < meta.valid_from:
-        raise DocumentError(
-            f"{path}: 'valid_until' ({meta.valid_until}) is before "
-            f"'valid_from' ({meta.valid_from})."
-        )
-    return meta
-
-
-def _refuse_late_front_matter(text: str, path: str) -> None:
-    """A block that a blank line pushes down would be read as text, and its `draft` with it."""
-    first, _, _ = text.lstrip(_INVISIBLE).partition("\n")
-    if first.rstrip() == FENCE:
+def _stated(block: _Block, path: str) -> tuple[Fields, int]:
+    """The fields of a block written as ours have to be, and where its body starts."""
+    if block.is_late and block.opening != FENCE:
         raise DocumentError(
             f"{path}: a '{FENCE}' line comes first, but not at the very start of the file. Remove "
             "what stands before it if it opens the front matter, or the line if it does not."
         )
-    if _OTHER_BLOCK.match(text):
+    if block.opening != FENCE:
         raise DocumentError(
             f"{path}: the file opens with lines that look like front matter and cannot be read. "
             f"Write them as YAML between two lines '{FENCE}', at the very start of the file."
         )
-
-
-def _required(fields: Fields, name: str, path: str) -> Any:
-    value = fields.get(name)
-    if value is None:
-        raise DocumentError(f"{path}: the front matter lacks '{name}'. Add a line '{name}: …'.")
-    return value
-
-
-def _text(fields: Fields, name: str, path: str) -> str:
-    value = _required(fields, name, path)
-    if not isinstance(value, str):
+    if block.end is None:
         raise DocumentError(
-            f"{path}: '{name}' must be text, and YAML reads {value!r} there. "
-            f'Put what you wrote in quotes: {name}: "…".'
+            f"{path}: the front matter opens with '{FENCE}' and never closes within "
+            f"{MAX_FRONT_MATTER} characters. Close it with a line '{FENCE}'."
         )
-    if not is_one_line(value):
-        raise DocumentError(
-            f"{path}: '{name}' must be 1 to {MAX_LINE} printable characters on one line."
-        )
-    return value.strip()
-
-
-def _id(fields: Fields, name: str, path: str) -> str:
-    value = _text(fields, name, path)
-    if any(c in value for c in "#[]") or any(c.isspace() for c in value):
-        raise DocumentError(
-            f"{path}: '{name}' is {value!r}; it may not hold spaces, '#', '[' or ']'."
-        )
-    return value
-
-
-def _scope(fields: Fields, name: str, path: str) -> str:
-    value = _text(fields, name, path)
-    organisation, _, audience = value.partition("/")
-    parts = (organisation, audience)
-    if not all(parts) or "/" in audience or any(part != part.strip() for part in parts):
-        raise DocumentError(
-            f"{path}: '{name}' is {value!r}; write it ORGANISATION/AUDIENCE, as in ACME/readers."
-        )
-    return value
-
-
-def _status(fields: Fields, name: str, path: str) -> str:
-    value = _text(fields, name, path)
-    if value not in _STATUSES:
-        raise DocumentError(f"{path}: '{name}' is {value!r}; use one of {', '.join(_STATUSES)}.")
-    return value
-
-
-def _flag(fields: Fields, name: str, path: str) -> bool:
-    value = _required(fields, name, path)
-    if not isinstance(value, bool):
-        raise DocumentError(f"{path}: '{name}' is {value!r}; write true or false, without quotes.")
-    return value
-
-
-def _day(fields: Fields, name: str, path: str) -> date:
-    value = _required(fields, name, path)
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise DocumentError(f"{path}: '{name}' is {value!r}; write a day as 2026-10-23, unquoted.")
-    return value
-
-
-def _optional(reader: Callable[[Fields, str, str], Any]) -> Callable[[Fields, str, str], Any]:
-    return lambda fields, name, path: (
-        None if fields.get(name) is None else reader(fields, name, path)
-    )
-
-
-_READERS: dict[str, Callable[[Fields, str, str], Any]] = {
-    "id": _id,
-    "title": _text,
-    "language": _text,
-    "scope": _scope,
-    "status": _status,
-    "canonical": _flag,
-    "valid_from": _day,
-    "valid_until": _optional(_day),
-    "version": _text,
-    "product": _optional(_text),
-}
+    fields = load_yaml(block.inner, f"{path}: front matter", first_line=2)
+    if not isinstance(fields, dict):
+        raise DocumentError(f"{path}: the front matter holds no 'name: value' lines.")
+    return fields, block.end

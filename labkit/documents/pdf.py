@@ -6,14 +6,17 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from labkit.documents.decoding import CONTROL, clean_text, read_text
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.folder import CONTROL, Plain, clean_text, govern, read_text
-from labkit.documents.front_matter import Fields, load_yaml
+from labkit.documents.front_matter import load_yaml
+from labkit.documents.governance import Fields
+from labkit.documents.plain import Plain, govern
 from labkit.types import Document, DocumentError, LabError
 
 PAGE_BREAK = "\n\f\n"  # between two pages of a document's text; it belongs to the page before
@@ -37,22 +40,11 @@ class PdfLimits:
 LIMITS = PdfLimits()
 
 
-def read_pdf(path: Path, name: str, max_bytes: int) -> bytes:
-    """A whole file, no more of it than the limit."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(max_bytes + 1)
-    except OSError as error:
-        raise DocumentError(f"{name}: the file cannot be read ({error.strerror}).") from error
-    if len(raw) > max_bytes:
-        raise DocumentError(f"{name}: the file is over {max_bytes:,} bytes. Split it.")
-    return raw
+def pdf_pages(raw: bytes, name: str, limits: PdfLimits = LIMITS) -> tuple[list[str], Sequence[int]]:
+    """The normalised text of each page, '' for one without text; the pages with unseen text.
 
-
-def pdf_pages(raw: bytes, name: str, limits: PdfLimits = LIMITS) -> list[str]:
-    """The normalised text of each page, '' for one without text.
-
-    What a font says in characters that no text may hold is read as U+FFFD, one for one.
+    Text that no reader of the page can see is left out. What a font says in characters that no text
+    may hold is read as U+FFFD, one for one.
     DocumentError for a PDF that is encrypted, broken, without any text, or beyond the limits;
     LabError if pypdf is not installed.
     """
@@ -65,11 +57,13 @@ def pdf_pages(raw: bytes, name: str, limits: PdfLimits = LIMITS) -> list[str]:
         clean_text(_printable(page), f"{name}, page {number}")
         for number, page in enumerate(reply["pages"], start=1)
     ]
+    unseen = reply.get("unseen", [])
     if not "".join(pages).strip():
-        raise DocumentError(
-            f"{name}: the PDF holds no text, perhaps a scan. Run text recognition on it."
-        )
-    return pages
+        what = "no text, perhaps a scan. Run text recognition on it"
+        if unseen:  # as many programs leave what they recognise on a scan
+            what = "no text that its readers can see. Save what is hidden in it as a text"
+        raise DocumentError(f"{name}: the PDF holds {what}.")
+    return pages, unseen
 
 
 def pdf_document(

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from labkit.documents.decoding import read_text
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.folder import RESERVED, read_text
-from labkit.documents.front_matter import check_metadata, is_one_line, load_yaml
+from labkit.documents.front_matter import load_yaml
+from labkit.documents.governance import check_metadata, is_one_line
+from labkit.documents.plain import RESERVED
 from labkit.types import Document, DocumentError, Product
 
 FILE_NAME = "products.yaml"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import PurePosixPath
-from unicodedata import normalize
 
-from labkit.documents.folder import MAX_BYTES, Plain
+from labkit.documents.decoding import MAX_BYTES
+from labkit.documents.patterns import Pattern, compiled
+from labkit.documents.plain import Plain
 from labkit.types import DocumentError
 
 MAX_PDF_BYTES = 50_000_000
@@ -23,16 +24,16 @@ LEGACY = ("inputs", "legacy")  # a folder, and the one that it lies in
 class Rules:
     """What the owner of a folder asks for.
 
-    `included` and `excluded` are glob patterns below the root: `**` is any number of folders, `*`
-    and `?` stay within one name. A pattern that ends in `.md` means every kind of file that is
-    asked for: Markdown (`.md` and `.markdown`, in capitals too), with `text` also `.txt`, with
-    `pdf` also `.pdf`. One that ends in another extension asks for that one itself. An excluded
-    folder is excluded with all that it holds. An accent is the same whether it is part of its
-    letter or a character of its own, as in the names that a Mac hands out.
+    `included` and `excluded` are patterns as in `.gitignore`, written from the root of the folder:
+    `**` is any number of folders, `*` and `?` stay within one name. An included pattern that ends
+    in `.md` means every kind of file that is asked for: Markdown (`.md` and `.markdown`, in
+    capitals too), with `text` also `.txt`, with `pdf` also `.pdf`. One that ends in another
+    extension asks for that one itself. An excluded folder is excluded with all that it holds, and
+    capitals do not matter there.
 
     `plain` governs files that state no governance; with None they are a fault. `allow_secrets`
-    holds patterns of files that may be read although they look as if they held a secret. `legacy`
-    reads `inputs/legacy/` too, which is left out otherwise. Sizes are in bytes.
+    holds patterns of files in which nothing is taken for a secret. `legacy` reads `inputs/legacy/`
+    too, which is left out otherwise. Sizes are in bytes.
 
     DocumentError names a pattern that can match nothing.
     """
@@ -49,11 +50,7 @@ class Rules:
 
     def __post_init__(self) -> None:
         for pattern in (*self.included, *self.excluded, *self.allow_secrets):
-            parts = pattern.split("/")
-            if not pattern.strip("/") or pattern.startswith("/") or ".." in parts:
-                raise DocumentError(
-                    f"'{pattern}' matches no path below a folder. Write it as **/*.md."
-                )
+            _rooted(pattern)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -62,68 +59,56 @@ class Rules:
 
     def includes(self, name: str) -> bool:
         """Is the file of this path below the root (forward slashes) asked for?"""
-        return any(self._asks_for(name, pattern) for pattern in self.included)
+        return any(self._asks_for(PurePosixPath(name), pattern) for pattern in self.included)
 
     def excludes(self, name: str) -> bool:
         """Is this file or folder left out by a pattern, or by lying in a folder that is?"""
-        return matches(name, self.excluded)
+        return _covered(name, self.excluded)
 
     def allows_secrets(self, name: str) -> bool:
-        """May this file be read although it looks as if it held a secret?"""
-        return matches(name, self.allow_secrets)
+        """May this file be read as it is, although it looks as if it held a secret?"""
+        return _covered(name, self.allow_secrets)
 
-    def hides(self, parent: str, name: str) -> bool:
+    def leaves_no_trace(self, parent: str, name: str) -> bool:
         """Is this entry of a folder never to be walked, read, counted or named?
 
-        `parent` is the folder's own name; capitals do not matter. Hidden entries and `node_modules`
-        belong to tools.
+        `parent` is the folder's own name; capitals do not matter.
         """
         scratch = PurePosixPath(name.lower())
         if scratch.stem == SCRATCH and scratch.suffix in MARKDOWN + TEXT + PDF:
             return True
-        if (parent.lower(), name.lower()) == LEGACY and not self.legacy:
-            return True
-        return name.startswith(".") or name == "node_modules"
+        return (parent.lower(), name.lower()) == LEGACY and not self.legacy
 
-    def _asks_for(self, name: str, pattern: str) -> bool:
-        path, wanted = PurePosixPath(name), PurePosixPath(pattern)
-        suffix = path.suffix.lower()
-        if wanted.suffix.lower() == ".md":
-            stems = path.with_suffix("").as_posix(), wanted.with_suffix("").as_posix()
-            return suffix in self.suffixes and _matches(*stems)
+    def _asks_for(self, path: PurePosixPath, pattern: str) -> bool:
+        wanted, suffix = PurePosixPath(pattern), path.suffix.lower()
         if not wanted.suffix or any(sign in wanted.suffix for sign in "*?["):
-            return suffix in self.suffixes and _matches(name, pattern)
-        return suffix == wanted.suffix.lower() and _matches(
-            path.with_suffix(suffix).as_posix(), wanted.with_suffix(suffix).as_posix()
-        )
+            return suffix in self.suffixes and _rooted(pattern).matches(path.as_posix())
+        kind = wanted.suffix.lower()
+        if suffix not in (self.suffixes if kind == ".md" else (kind,)):
+            return False
+        stem = wanted.with_suffix("").as_posix()
+        return _rooted(stem).matches(path.with_suffix("").as_posix())
 
 
-def matches(name: str, patterns: Sequence[str]) -> bool:
-    """Does a pattern match this path, or a folder that it lies in? Capitals do not matter.
-
-    >>> matches("drafts/a/plan.md", ["drafts"]), matches("a/drafts.md", ["drafts"])
-    (True, False)
-    """
-    parts = name.lower().split("/")
-    above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
-    return any(_matches(path, pattern.lower()) for pattern in patterns for path in above)
+def is_hidden(name: str) -> bool:
+    """Does this entry of a folder belong to a tool, so that it is counted and not read?"""
+    return name.startswith(".") or name == "node_modules"
 
 
-def _matches(name: str, pattern: str) -> bool:
-    name, pattern = normalize("NFC", name), normalize("NFC", pattern)
-    wanted = [part for part in pattern.split("/") if part not in ("", ".")]
-    return _same(name.split("/"), wanted)
+def _covered(name: str, patterns: Sequence[str]) -> bool:
+    return any(_rooted(pattern.lower()).covers(name.lower()) for pattern in patterns)
 
 
-def _same(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """`**` stands for any number of folders; at the end, for all that lies below."""
-    if not wanted:
-        return not parts
-    if wanted[0] != "**":
-        return bool(parts) and fnmatchcase(parts[0], wanted[0]) and _same(parts[1:], wanted[1:])
-    rest = wanted[1:]
-    if not rest:
-        return bool(parts)
-    if rest[0] == "**":
-        return _same(parts, rest)
-    return any(_same(parts[skipped:], rest) for skipped in range(len(parts)))
+@cache
+def _rooted(pattern: str) -> Pattern:
+    """A pattern that starts at the root of the folder; DocumentError if it can match nothing."""
+    parts = PurePosixPath(pattern).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise DocumentError(f"'{pattern}' matches no path below a folder. Write it as **/*.md.")
+    try:
+        found = compiled("/" + "/".join(parts))
+    except ValueError as error:
+        raise DocumentError(f"'{pattern}' is no pattern of paths. Write it as **/*.md.") from error
+    if found is None:
+        raise DocumentError(f"'{pattern}' matches no path below a folder. Write it as **/*.md.")
+    return found

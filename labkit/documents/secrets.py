@@ -6,11 +6,17 @@ documentation writes in place of a secret (`YOUR_API_KEY`, `<token>`, `xxxx`) is
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
+
+from labkit.markdown import leaves, read
 
 MIN_PASSWORD = 8  # characters; 6 between quotation marks
 MIN_QUOTED_PASSWORD = 6
@@ -20,10 +26,11 @@ MIN_ENTROPY = 3.0  # bits a character: below it, a key repeats itself or is a wo
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What kind of secret stands on which line, from 1. Never the secret itself."""
+    """What kind of secret stands on which line, from 1, and on how many; not the secret itself."""
 
     kind: str
     line: int
+    lines: int = 1
 
 
 # Each form is bounded: a hostile line must not cost the square of its length.
@@ -41,6 +48,18 @@ _FORMS = {
     "Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}",
     "JSON web token": r"\beyJ[\w-]{8,500}\.eyJ[\w-]{8,4000}\.[\w-]{16}",
 }
+_LONGEST_KEY = 20_000  # characters of a private key, from its first line to its last
+# What a page shows to everyone: addresses of pictures and frames, which any reader's browser asks
+# for, links made to be shared, and the token of a file in a public bucket.
+_PUBLIC = re.compile(
+    r"!\[[^\]\n]{0,300}\]\([^)\s]{1,2000}\)|<(?:img|iframe|video|source|embed)\b[^>\n]{0,3000}>"
+    r"|[?&](?:amp;)?share_token=[\w-]+|[?&](?:amp;)?token=[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\beyJ[\w-]{8,500}\.(?P<payload>eyJ[\w-]{8,4000})(?:\.[\w-]{0,2000})?")
+_EXAMPLE_TOKEN = re.compile(rb'"1234567890"|john.?doe', re.IGNORECASE)  # as on jwt.io
+_PUBLIC_KEY_ID = re.compile(r"(?:0x)?(?:[\dA-F]{8}|[\dA-F]{16}|[\dA-F]{40})", re.IGNORECASE)
+_OF_PUBLIC_KEYS = re.compile(r"gpg|pgp|fingerprint|signing[ _-]?key", re.IGNORECASE)
 _KNOWN = [(kind, re.compile(form)) for kind, form in _FORMS.items()]
 _HINTS = (
     "akia asia ghp_ gho_ ghu_ ghs_ ghr_ _pat_ glpat- xox hooks.slack sk_ rk_ sk- aiza sg. npm_ "
@@ -62,10 +81,12 @@ _VALUE = (
     r"""["']?(?P<bare>[^\s"'`|]{4,200}))"""
 )
 # Without quotation marks, a table's cell is a secret only if capitals, small letters and digits
-# mix in it: cells beside the name are filled with all sorts of words, "base64url" or "SHA-256".
+# mix in it, or if it is 32 hexadecimal digits or more: cells beside the name are filled with all
+# sorts of words, "base64url" or "SHA-256".
 _CELL = (
-    r"\|(?=[ \t]{0,8}(?-i:(?=[^\s|]{0,99}[A-Z])(?=[^\s|]{0,99}[a-z])(?=[^\s|]{0,99}\d))"
-    r"[^\s|]{8,200}[ \t]{0,80}(?:\||$))"
+    r"\|(?=[ \t]{0,8}(?:[\da-f]{32,128}|"
+    r"(?-i:(?=[^\s|]{0,99}[A-Z])(?=[^\s|]{0,99}[a-z])(?=[^\s|]{0,99}\d))[^\s|]{8,200})"
+    r"[ \t]{0,80}(?:\||$))"
 )
 _NAMED = re.compile(
     rf"(?:(?P<password>{_PASSWORD})|(?P<key>{_KEY}))"
@@ -114,17 +135,57 @@ def find_secrets(text: str) -> list[Secret]:
     >>> find_secrets("password = <your password>")
     []
     """
-    found = {
-        text.count("\n", 0, match.start()) + 1: "private key"
-        for match in _PRIVATE_KEY.finditer(text)
-    }
+    found = {secret.line: secret for secret in _private_keys(text)}
     for number, line in enumerate(text.split("\n"), start=1):
         lower = line.lower()
         if any(hint in lower for hint in _HINTS):
-            kind = _kind(line)
+            kind = _kind(_TOKEN.sub(_unless_example, _PUBLIC.sub(" ", line)))
             if kind:
-                found.setdefault(number, kind)
-    return [Secret(kind, line) for line, kind in sorted(found.items())]
+                found.setdefault(number, Secret(kind, number))
+    return [secret for _, secret in sorted(found.items())]
+
+
+def blanked(text: str, found: Sequence[Secret], markdown_from: int | None = None) -> str:
+    """The text, as long as before, with spaces in place of the lines that hold these secrets.
+
+    In Markdown, which begins at `markdown_from`, the whole block goes: what stands around a secret
+    says what it opens. Blanks can be neither embedded, nor found, nor quoted.
+
+    >>> text = "Ask Ann.\\n\\nThe host is x.\\npassword: Summer2026!\\n"
+    >>> blanked(text, find_secrets(text), 0).split()
+    ['Ask', 'Ann.']
+    """
+    lines = text.split("\n")
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    gone = {
+        number - 1 for secret in found for number in range(secret.line, secret.line + secret.lines)
+    }
+    for block in leaves(read(text, markdown_from)) if markdown_from is not None and found else ():
+        first, after = bisect_right(starts, block.start) - 1, bisect_left(starts, block.end)
+        if not gone.isdisjoint(range(first, after)):
+            gone.update(range(first, after))
+    kept = (" " * len(line) if number in gone else line for number, line in enumerate(lines))
+    return "\n".join(kept)
+
+
+def _private_keys(text: str) -> Iterator[Secret]:
+    """Private keys, from their first line to their last, or on the first alone without one."""
+    for match in _PRIVATE_KEY.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        end = text.find("-----END", match.end(), match.end() + _LONGEST_KEY)
+        yield Secret(
+            "private key", line, text.count("\n", match.start(), max(end, match.end())) + 1
+        )
+
+
+def _unless_example(match: re.Match[str]) -> str:
+    """A JSON web token, or nothing in place of the one that documentation shows everywhere."""
+    payload = match["payload"]
+    try:
+        said = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+    except (binascii.Error, ValueError):
+        return match[0]
+    return " " if _EXAMPLE_TOKEN.search(said) else match[0]
 
 
 def _kind(line: str) -> str:
@@ -140,7 +201,7 @@ def _kind(line: str) -> str:
     if any(map(_is_login_in_command, _IN_COMMAND.finditer(line))):
         return "password"
     named = chain(_NAMED.finditer(line), _IN_TAGS.finditer(line))
-    return next(filter(None, map(_named_kind, named)), "")
+    return next((kind for match in named if (kind := _named_kind(match, line))), "")
 
 
 def _is_login(match: re.Match[str]) -> bool:
@@ -155,13 +216,14 @@ def _is_login_in_command(match: re.Match[str]) -> bool:
     return _is_login(match) and len(password) >= MIN_PASSWORD and _is_password(password)
 
 
-def _named_kind(match: re.Match[str]) -> str:
+def _named_kind(match: re.Match[str], line: str) -> str:
     """What the value beside such a name is; '' for no secret."""
     groups = match.groupdict()
     quoted = groups.get("double") or groups.get("single")
     value = quoted or match["bare"].rstrip(".,;:!?)")
     if match["key"]:
-        return "key or token" if _is_key(value) else ""
+        is_id = _PUBLIC_KEY_ID.fullmatch(value) and _OF_PUBLIC_KEYS.search(line)
+        return "key or token" if _is_key(value) and not is_id else ""
     shortest = MIN_QUOTED_PASSWORD if quoted else MIN_PASSWORD
     return "password" if len(value) >= shortest and _is_password(value) else ""
 

@@ -12,9 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.documents.ignoring import FILE_NAME, IgnoreFile, is_ignored, read_ignore_file
+from labkit.documents.ignoring import (
+    FILE_NAME,
+    IgnoreFile,
+    files_above,
+    is_ignored,
+    read_ignore_file,
+)
 from labkit.documents.products import FILE_NAME as PRODUCTS
-from labkit.documents.rules import Rules
+from labkit.documents.rules import Rules, is_hidden
 from labkit.types import DocumentError, FileFault
 
 
@@ -22,12 +28,16 @@ from labkit.types import DocumentError, FileFault
 class Walk:
     """The files to read, by path; whether the root's product facts are among what may be read.
 
+    `left_out`, `hidden` and `ignored` count files and folders that were not taken, a folder once.
     `seen` counts all that lies there, taken or not: only of an empty folder is it 0.
     """
 
     files: list[Path] = field(default_factory=list)
     faults: list[FileFault] = field(default_factory=list)
     products: bool = False
+    left_out: int = 0
+    hidden: int = 0
+    ignored: int = 0
     seen: int = 0
 
 
@@ -35,83 +45,97 @@ class Walk:
 class _Folder:
     """A folder by its path below the root ('' for the root), and the ignore files in force."""
 
+    base: str  # the root, without links
     path: str
-    ignore_files: tuple[IgnoreFile, ...] = ()
+    ignore_files: tuple[IgnoreFile, ...]
 
-    def place(self, base: str) -> str:
-        return os.path.normpath(os.path.join(base, self.path))
+    @property
+    def place(self) -> str:
+        return os.path.normpath(os.path.join(self.base, self.path))
 
     def below(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
 
+    def ignores(self, name: str, is_folder: bool) -> bool:
+        return is_ignored(Path(self.base, name).as_posix(), is_folder, self.ignore_files)
 
-def walk(root: Path, rules: Rules) -> list[Path]:
+
+def walk(root: Path, rules: Rules) -> Walk:
     """The files below `root` that the rules ask for, in ordinal order of their path.
 
-    DocumentError if `root` is no folder.
-    """
-    return survey(root, rules).files
-
-
-def survey(root: Path, rules: Rules) -> Walk:
-    """What `walk` finds, with a fault for each folder that could not be read.
-
-    A folder whose `.aiignore` cannot be understood is not read at all.
+    A folder that cannot be read is a fault; one whose `.aiignore` cannot be understood is not read
+    at all. DocumentError if `root` is no folder.
     """
     if not root.is_dir():
         raise DocumentError(f"{root} is not a folder. Name the one that holds the documents.")
     found, base = Walk(), os.path.realpath(root)
-    waiting = [_Folder("")]
+    waiting: list[_Folder] = []
+    try:
+        waiting.append(_Folder(base, "", files_above(Path(base))))
+    except DocumentError as fault:
+        found.seen = 1
+        found.faults.append(FileFault(".", f"{fault}. Nothing in this folder is read until then."))
     while waiting:
-        folder = waiting.pop()
-        try:
-            waiting += _visit(folder, base, root, rules, found)
-        except DocumentError as fault:
-            message = f"{fault}. Nothing in this folder is read until then."
-            found.faults.append(FileFault(folder.below(FILE_NAME), message))
-        except OSError as error:
-            found.seen += isinstance(error, PermissionError)  # closed; a broken disk says otherwise
-            message = f"the folder cannot be read ({error.strerror})."
-            found.faults.append(FileFault(folder.path or ".", message))
+        waiting += _visited(waiting.pop(), root, rules, found)
     found.files.sort(key=lambda path: path.relative_to(root).as_posix())
     return found
 
 
-def _visit(folder: _Folder, base: str, root: Path, rules: Rules, found: Walk) -> list[_Folder]:
+def _visited(folder: _Folder, root: Path, rules: Rules, found: Walk) -> list[_Folder]:
+    """The folders in a folder that are to be walked; what cannot be read is a fault."""
+    try:
+        return _visit(folder, root, rules, found)
+    except DocumentError as fault:
+        message = f"{fault}. Nothing in this folder is read until then."
+        found.faults.append(FileFault(folder.below(FILE_NAME), message))
+    except OSError as error:
+        found.seen += isinstance(error, PermissionError)  # closed; a broken disk says otherwise
+        message = f"the folder cannot be read ({error.strerror})."
+        found.faults.append(FileFault(folder.path or ".", message))
+    return []
+
+
+def _visit(folder: _Folder, root: Path, rules: Rules, found: Walk) -> list[_Folder]:
     """Note a folder's files in `found`; return the folders in it that are to be walked."""
-    with os.scandir(folder.place(base)) as listing:
+    with os.scandir(folder.place) as listing:
         entries = list(listing)
     found.seen += len(entries)
-    ignore_files = folder.ignore_files
     if any(entry.name == FILE_NAME for entry in entries):
-        path = Path(folder.place(base), FILE_NAME)
-        ignore_files = (*ignore_files, read_ignore_file(path, folder.path))
-    folder = _Folder(folder.path, ignore_files)
+        own = read_ignore_file(Path(folder.place, FILE_NAME))
+        folder = _Folder(folder.base, folder.path, (*folder.ignore_files, own))
     inner: list[_Folder] = []
-    for entry, name in _kept(entries, folder, base, rules):
+    for entry, name in _kept(entries, folder, rules, found):
         if entry.is_dir(follow_symlinks=False):
-            inner.append(_Folder(name, ignore_files))
+            inner.append(_Folder(folder.base, name, folder.ignore_files))
             found.seen -= 1  # what lies in it counts
         elif name == PRODUCTS:
             found.products = True
         elif rules.includes(name):
             found.files.append(root / name)
+        else:
+            found.left_out += 1
     return inner
 
 
 def _kept(
-    entries: Sequence[os.DirEntry[str]], folder: _Folder, base: str, rules: Rules
+    entries: Sequence[os.DirEntry[str]], folder: _Folder, rules: Rules, found: Walk
 ) -> Iterator[tuple[os.DirEntry[str], str]]:
     """The files and folders in a folder that nothing hides, each with its path below the root."""
-    parent = os.path.basename(folder.place(base))
+    parent = os.path.basename(folder.place)
     for entry in entries:
         name = folder.below(entry.name)
-        if rules.hides(parent, entry.name) or rules.excludes(name):
-            continue
         is_folder = entry.is_dir(follow_symlinks=False)
+        if entry.name == FILE_NAME or rules.leaves_no_trace(parent, entry.name):
+            continue
         if not is_folder and not entry.is_file(follow_symlinks=False):
             continue  # a link, a pipe, a device
         if is_folder and os.path.realpath(entry.path) != entry.path:
             continue  # a link that does not call itself one: a junction
-        if not is_ignored(name, is_folder, folder.ignore_files):
+        if is_hidden(entry.name):
+            found.hidden += 1
+        elif rules.excludes(name):
+            found.left_out += 1
+        elif folder.ignores(name, is_folder):
+            found.ignored += 1
+        else:
             yield entry, name

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import textwrap
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import document, metadata
-from labkit.documents import Plain, Rules, corpus_hash, read_folder, split_front_matter
+from labkit.documents import (
+    Plain,
+    Rules,
+    check_metadata,
+    corpus_hash,
+    read_folder,
+    split_front_matter,
+)
+from labkit.documents.decoding import MAX_BYTES
 from labkit.documents.fingerprint import content_hash
-from labkit.documents.folder import MAX_BYTES
 from labkit.documents.front_matter import load_yaml
+from labkit.documents.plain import derived_id
 from labkit.types import Document, DocumentError
 from strategies import any_text
 
@@ -38,6 +48,10 @@ def governed(body: str = "Body.\n", **changes: str | None) -> str:
     """A file with complete front matter; a change of None leaves the field out."""
     fields = {name: value for name, value in {**FIELDS, **changes}.items() if value is not None}
     return "---\n" + "".join(f"{k}: {v}\n" for k, v in fields.items()) + f"---\n{body}"
+
+
+def yaml_fields() -> dict[str, object]:
+    return dict(load_yaml("\n".join(f"{k}: {v}" for k, v in FIELDS.items()), "x"))
 
 
 def write(root: Path, **files: str | bytes) -> Path:
@@ -129,13 +143,15 @@ def test_a_plain_file_is_governed_by_what_the_owner_says(tmp_path):
     [
         ("no heading", "a"),
         ("", "a"),
-        ("#   \n# Second", "Second"),
         ("# ##\n", "a"),
         ("## Only a second level", "a"),
         ("   # Indented\t# ", "Indented"),
         ("# Tab\there", "Tab here"),
         ("# Qui peut exporter\u00a0?", "Qui peut exporter\u00a0?"),
-        ("# C#", "C"),
+        ("# C#", "C#"),
+        ("# **Prices** of [pumps](p.md) {#prices}", "Prices of pumps"),
+        ("Title\n=====\n", "Title"),
+        ("```\n# a comment\n```\n# Title", "Title"),
         ("# " + "x" * 300, "x" * 200),
     ],
 )
@@ -149,74 +165,222 @@ def test_a_heading_of_many_marks_is_read_in_time(tmp_path):
     assert item.meta.title.startswith("x # #")
 
 
-def test_names_become_ids_without_the_characters_that_an_id_may_not_hold(tmp_path):
-    root = write(tmp_path, **{"my file [1]#2": "x", "re\u0301sume\u0301": "x"})
-    assert [d.id for d in load(root, plain=PLAIN)] == ["my-file-1-2", "résumé"]
+# --- front matter of other tools -----------------------------------------------------------------
 
 
-def test_front_matter_of_another_tool_leaves_a_file_plain(tmp_path):
-    text = "---\npermalink: /guide/\ntitle: Guide\nsidebar: auto\n---\n# Le guide\n"
+def test_title_and_language_of_another_tool_are_used_and_its_other_fields_are_not(tmp_path):
+    text = "---\npermalink: /guide/\ntitle: Le  guide\nlang: fr-CA\nversion: 3\n---\n# Autre\n"
+    (item,) = load(write(tmp_path, a=text), plain=Plain("ACME/readers"))
+    assert (item.id, item.meta.title, item.meta.language) == ("a", "Le guide", "fr")
+    assert (item.meta.version, item.meta.status) == ("1", "approved")
+    assert item.text[item.body_start :] == "# Autre\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("title: [a, b]", "Heading"),
+        ("title:", "Heading"),
+        ("title: 2024", "2024"),
+        ("title: " + "x" * 300, "x" * 200),
+        ('title: "a\\tb\\u202e"', "a b"),
+        ("title: Pumps: a guide", "Pumps: a guide"),  # no YAML, and every site generator reads it
+    ],
+)
+def test_a_title_of_another_tool_is_made_fit_or_passed_over(tmp_path, line, title):
+    (item,) = load(write(tmp_path, a=f"---\n{line}\n---\n# Heading\n"), plain=PLAIN)
+    assert item.meta.title == title
+
+
+def test_the_name_of_a_page_of_a_site_is_its_title_without_the_endings(tmp_path):
+    root = write(tmp_path, **{"sub__signon.html": "Text.", "v1.2": "Text."})
+    assert [d.meta.title for d in load(root, plain=PLAIN)] == ["signon", "v1.2"]
+
+
+FOREIGN = {
+    "an empty block": "---\n---\n",
+    "a comment alone": "---\n# nothing yet\n\n# more\n---\n",
+    "docusaurus": "---\nid: intro\ntitle: T\nsidebar_label: S\nstatus: new\n---\n",
+    "a record of decisions": "---\nstatus: accepted\nversion: 2.0\ndate: 2026-01-01\n---\n",
+    "near misses of our names": "---\nids: [a]\nscopes: x\nstate: y\nvalid: true\n---\n",
+    "an address of its own": "---\nid: a\ncanonical: https://example.org/a\n---\n",
+    "a YAML fault": "---\ntitle: a: b\nlayout: [x\n---\n",
+    "given twice": "---\ntags: a\ntags: b\n---\n",
+    "an alias": "---\na: &x 1\nb: *x\n---\n",
+    "TOML": '+++\ntitle = "T"\ndate = 2026-01-01\n+++\n',
+    "behind a comment": "<!-- licence -->\n---\ntitle: T\n---\n",
+    "after a blank line": "\n\n---\ntitle: T\n---\n",
+    "a fence with a comment": "--- # page\ntitle: T\n---\n",
+    "Pandoc's dots": "---\ntitle: T\n...\n",
+}
+
+
+@pytest.mark.parametrize("block", FOREIGN.values(), ids=FOREIGN)
+def test_what_is_not_ours_is_neither_judged_nor_evidence(tmp_path, block):
+    (item,) = load(write(tmp_path, a=f"{block}Body.\n"), plain=PLAIN)
+    assert item.meta.status == "approved" and item.meta.scope == "ACME/readers"
+    assert item.text[item.body_start :] == "Body.\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nA rule comes first.\n\n---\nMore.",
+        "---\nA rule comes first.\n---\n",
+        "---\n- a\n- b\n---\n",
+        "---\nNo second rule\n",
+        "---",
+        "---\n\nA block says\nid: and\n\nscope: ACME/board\n\n---\n",
+        "<!-- a -->\n# Title\nText",
+        "\u2014 a dash: so",
+        "+++\nText",
+        "----\na: b\n----\n",
+    ],
+)
+def test_a_thematic_break_and_what_only_looks_like_a_fence_are_text(tmp_path, text):
     (item,) = load(write(tmp_path, a=text), plain=PLAIN)
-    assert (item.id, item.meta.title, item.meta.status) == ("a", "Le guide", "approved")
-    assert item.text[item.body_start :] == "# Le guide\n"
+    assert (item.text, item.body_start) == (text, 0)
 
 
 @pytest.mark.parametrize(
     "line",
     [
         *("draft: true", "Draft: true", 'draft: "True"', "draft: 1", "private: true"),
-        *("published: false", 'published: "false"', "publish: false"),
+        *("published: false", 'published: "false"', "publish: false", "status: draft"),
+        *("Status: Private", "status: retired", "title: a: b\ndraft: true"),
     ],
 )
-def test_what_another_tool_calls_a_draft_never_answers(tmp_path, line):
-    (item,) = load(write(tmp_path, a=f"---\n{line}\n---\nText"), plain=PLAIN)
-    assert item.meta.status == "draft"
+def test_what_another_tool_holds_back_never_answers_and_is_named(tmp_path, line):
+    folder = read_folder(write(tmp_path, a=f"---\n{line}\n---\nText"), Rules(plain=PLAIN))
+    assert [item.meta.status for item in folder.checked().documents] == ["draft"]
+    assert folder.counts.drafts == 1
+    (note,) = folder.notes
+    assert note.path == "a.md"
+    said = line.splitlines()[-1].replace('"', "")
+    field, _, value = said.partition(": ")
+    assert note.message.startswith("held back as a draft: its front matter says ")
+    assert note.message.lower().endswith(f"{field}: {value if value != '1' else '1'}.".lower())
 
 
-@pytest.mark.parametrize("line", ["draft: false", "draft:", "published: 2026-01-02", "publish: 1"])
+@pytest.mark.parametrize(
+    "line", ["draft: false", "draft:", "published: 2026-01-02", "publish: 1", "status: published"]
+)
 def test_what_another_tool_publishes_answers(tmp_path, line):
-    (item,) = load(write(tmp_path, a=f"---\n{line}\n---\nText"), plain=PLAIN)
-    assert item.meta.status == "approved"
+    folder = read_folder(write(tmp_path, a=f"---\n{line}\n---\nText"), Rules(plain=PLAIN))
+    assert folder.documents[0].meta.status == "approved"
+    assert (folder.notes, folder.counts.drafts) == ((), 0)
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("block", "said"),
     [
-        '+++\nstatus = "draft"\n+++\nText',
-        "<!-- licence -->\n<!-- more -->\n---\nstatus: draft\n---\nText",
-        "--- # governance\nstatus: draft\n---\nText",
-        "\u2014\nstatus: draft\n\u2014\nText",
+        ("---\nscope: GLOBEX/x\n---\n", "a.md: the front matter lacks 'id'."),
+        ("---\nScope: GLOBEX/x\n---\n", "a.md: the front matter has an unknown field 'Scope'"),
+        ("---\nid: a\nvalid-from: x\n---\n", "a.md: the front matter has an unknown field"),
+        ("---\nid: a\ncanonical: false\n---\n", "a.md: the front matter lacks 'title'."),
+        (governed("", stauts="draft"), "a.md: the front matter has an unknown field 'stauts'"),
+        (governed("", title="a: b"), "a.md: front matter: this is not valid YAML: mapping values"),
+        ("\n" + governed(), "a.md: a '---' line comes first, but not at the very start"),
+        ("\ufeff\ufeff" + governed(), "a.md: a '---' line comes first, but not at the very start"),
+        ("\u00a0\n" + governed(), "a.md: a '---' line comes first, but not at the very start"),
+        (
+            "<!-- x -->\n" + governed(),
+            "a.md: the file opens with lines that look like front matter",
+        ),
+        ('+++\nid = "a"\nscope = "ACME/x"\n+++\n', "a.md: the file opens with lines that look"),
+        ("---\nid: a\nscope: ACME/x\n", "a.md: the front matter opens with '---' and never closes"),
     ],
-    ids=["TOML", "behind a comment", "a fence with a comment", "a dash of a word processor"],
 )
-def test_front_matter_that_is_not_read_as_such_is_an_error_and_no_text(tmp_path, block):
-    assert fault(tmp_path, block, plain=PLAIN).startswith(
-        "a.md: the file opens with lines that look like front matter and cannot be read."
+def test_what_is_ours_is_never_completed_and_never_read_as_text(tmp_path, block, said):
+    assert fault(tmp_path, block, plain=PLAIN).startswith(said)
+
+
+# --- ids made of paths ---------------------------------------------------------------------------
+
+
+def test_a_path_is_an_id_where_it_can_be_and_else_ends_in_a_hash(tmp_path):
+    long = "d" * 120 + "/" + "e" * 120
+    names = ["my file [1]#2", "re\u0301sume\u0301", "a/b", "PRODUCT-x", long]
+    starts = [derived_id(f"{name}.md")[:12] for name in names]
+    assert starts == ["my-file-1-2-", "résumé", "a/b", "product-x-d9", "e" * 12]
+    assert load(write(tmp_path, **{"my file": "x"}), plain=PLAIN)[0].id == derived_id("my file.md")
+
+
+PATHS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=260).map("{}.md".format)
+ALIKE = ["a b.md", "a-b.md", "a\tb.md", "a#b.md", "a b.md.md"]
+
+
+@given(st.lists(PATHS, min_size=1, max_size=4) | st.just(ALIKE))
+def test_every_path_has_an_id_of_its_own_that_is_legal(paths):
+    ids = {normalize("NFC", path): derived_id(path) for path in paths}
+    assert len(set(ids.values())) == len(ids)
+    for name in ids.values():
+        check_metadata({**yaml_fields(), "id": name}, "x")
+        assert not name.startswith("PRODUCT-")
+
+
+# --- no document ends a run ----------------------------------------------------------------------
+
+
+def test_a_number_of_four_thousand_digits_is_the_fault_of_its_file(tmp_path):
+    digits = "0x" + "f" * 4000
+    write(tmp_path, a=governed(id=digits, title=None), b=governed(canonical=digits))
+    write(tmp_path, c=f"---\nx: {digits}\n---\nC.", d=f"---\n{digits}: x\ntitle: {digits}\n---\n")
+    folder = read_folder(tmp_path, Rules(plain=PLAIN))
+    assert [item.id for item in folder.documents] == ["c", "d"]
+    said = [fault.message for fault in folder.faults]
+    assert said[0].startswith("'id' must be text, and YAML reads a value too long to print there.")
+    assert said[1].startswith("'canonical' is a value too long to print; write true or false")
+
+
+def test_an_exception_of_a_parser_is_the_fault_of_its_file(tmp_path, monkeypatch):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("in a parser")
+
+    root = write(tmp_path, a="A.", b="B.")
+    monkeypatch.setattr("labkit.documents.reading.split_front_matter", broken)
+    folder = read_folder(root, Rules(plain=PLAIN))
+    assert [fault.message for fault in folder.faults] == [
+        "no reader of this lab can read it (ZeroDivisionError). Save it anew."
+    ] * 2
+
+
+_LINES = st.sampled_from(
+    ["---", "+++", "...", "\u2014", "<!--", "-->", "id: a", "scope: A/b", "draft: true", "a: b: c",
+     "- a", "# T", "", "```", "x: &a [*a]", "? [a]", "!!int ''", "<<: 1", "password: Summer2026!"]
+)  # fmt: skip
+_STRANGE = st.lists(_LINES | any_text, max_size=8).map("\n".join)
+
+
+@given(_STRANGE, st.booleans())
+@settings(max_examples=150)
+def test_no_front_matter_breaks_the_reader(text, strict):
+    """Fields and an offset, or an error that names the document: nothing else."""
+    for whole in (text, f"---\n{text}\n---\nBody"):
+        try:
+            fields, start = split_front_matter(whole, strict=strict)
+            said = "document: "
+        except DocumentError as fault:
+            fields, start, said = None, 0, str(fault)
+        assert said.startswith("document: ") and "<unicode string>" not in said
+        assert fields is None or isinstance(fields, dict)
+        assert (fields is None) == (start == 0) and start <= len(whole)
+
+
+@given(
+    st.lists(
+        _STRANGE.map(lambda t: t.encode(errors="replace")) | st.binary(max_size=60), max_size=3
     )
-
-
-@pytest.mark.parametrize("text", ["<!-- a -->\n# Title\nText", "\u2014 a dash: so", "+++\nText"])
-def test_a_file_that_only_looks_a_little_like_it_is_text(tmp_path, text):
-    (item,) = load(write(tmp_path, a=text), plain=PLAIN)
-    assert (item.text, item.body_start) == (text, 0)
-
-
-@pytest.mark.parametrize(
-    "line", ["status: draft", "stauts: draft", "Status: draft", "scope: GLOBEX/x", "valid-until: x"]
 )
-def test_a_file_that_states_some_governance_is_never_completed(tmp_path, line):
-    message = fault(tmp_path, f"---\ntitle: T\n{line}\n---\nText", plain=PLAIN)
-    assert message.startswith("a.md: the front matter ")
-
-
-@pytest.mark.parametrize(
-    "before", ["\n", " ", "\n\n  ", "\ufeff\ufeff", "\u200b", "\u00a0\n", "\f"]
-)
-def test_front_matter_that_does_not_come_first_is_an_error_and_no_text(tmp_path, before):
-    text = before + governed(status="draft")
-    assert fault(tmp_path, text, plain=PLAIN).startswith(
-        "a.md: a '---' line comes first, but not at the very start of the file."
-    )
+@settings(max_examples=60)
+def test_no_bytes_end_a_run(contents):
+    with tempfile.TemporaryDirectory() as folder:
+        root = write(Path(folder), good="Good.", **{f"f{n}": c for n, c in enumerate(contents)})
+        for rules in (Rules(plain=PLAIN, text=True), Rules()):
+            found = read_folder(root, rules)
+            assert len(found.documents) + len(found.faults) == len(contents) + 1
+            for fault in found.faults:
+                assert "no reader of this lab" not in fault.message  # each has its own sentence
 
 
 def test_a_file_without_front_matter_is_an_error_where_the_owner_says_nothing(tmp_path):
@@ -333,7 +497,8 @@ def test_both_days_of_validity_may_be_the_same_and_the_last_may_be_open(tmp_path
 YAML_FAULTS = [
     ("id: a\nid: b", "'id' is given twice"),
     ("id: [a", "while parsing a flow sequence"),
-    ("a: b: c", "mapping values are not allowed here"),
+    ("a: b: c", "mapping values are not allowed here (line 2)"),
+    ("a: b\n\n c: d: e\n", "mapping values are not allowed here (line 4)"),
     ("id: !!python/object:os.system x", "could not determine a constructor"),
     ("id: !!bool maybe", "maybe"),
     ("id: !!int ''", "string index out of range"),
@@ -379,9 +544,8 @@ def test_many_keys_are_read_in_time():
     ],
     ids=["open", "alone", "long", "empty", "text", "list"],
 )
-def test_a_block_that_is_no_front_matter_is_an_error(tmp_path, text, message):
-    for plain in (None, PLAIN):
-        assert message in fault(tmp_path, text, plain=plain)
+def test_where_every_file_is_governed_a_block_without_fields_is_an_error(tmp_path, text, message):
+    assert message in fault(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -389,13 +553,31 @@ def test_a_block_that_is_no_front_matter_is_an_error(tmp_path, text, message):
     [
         (b"ok \xff\xfe", "a.md: byte 3 is not UTF-8. Save the file as UTF-8."),
         ("été".encode("latin-1"), "a.md: byte 0 is not UTF-8. Save the file as UTF-8."),
-        ("text".encode("utf-16"), "a.md: byte 0 is not UTF-8. Save the file as UTF-8."),
+        ("text".encode("utf-16"), "a.md: the file is UTF-16. Save the file as UTF-8."),
+        ("Été 12\n".encode("utf-16-le"), "a.md: the file is UTF-16. Save the file as UTF-8."),
+        ("Text".encode("utf-16-be"), "a.md: the file is UTF-16. Save the file as UTF-8."),
         ("a\nb\x00c", "a.md: line 2 holds control character U+0000. Remove it."),
         ("\x1b[0m", "a.md: line 1 holds control character U+001B. Remove it."),
         ("a\r\n\r\n\x85", "a.md: line 3 holds control character U+0085. Remove it."),
         ("x" * (MAX_BYTES + 1), "a.md: the file is over 5,000,000 bytes. Split it."),
+        (
+            "![](data:image/png;base64," + "A" * MAX_BYTES + ")",
+            "a.md: the file is over 5,000,000 bytes, pictures written into it (data: addresses) "
+            "among them. Save these apart, or split it.",
+        ),
     ],
-    ids=["bytes", "latin-1", "utf-16", "NUL", "escape", "NEL", "size"],
+    ids=[
+        "bytes",
+        "latin-1",
+        "utf-16",
+        "no mark",
+        "other half",
+        "NUL",
+        "escape",
+        "NEL",
+        "size",
+        "png",
+    ],
 )
 def test_bytes_that_are_no_text_are_reported_with_their_place(tmp_path, content, message):
     assert fault(tmp_path, content, plain=PLAIN) == message
@@ -429,20 +611,6 @@ def test_every_fault_of_the_folder_is_said_at_once_and_in_order(tmp_path):
         "d.md: byte 0 is not UTF-8. Save the file as UTF-8.",
         "sub/e.md: the file has no front matter. Start it with a '---' block.",
     ]
-
-
-@given(any_text)
-@settings(max_examples=150)
-def test_no_front_matter_breaks_the_reader(text):
-    """Fields and an offset, or an error that names the document: nothing else."""
-    try:
-        fields, start = split_front_matter(f"---\n{text}\n---\nBody")
-        message = "document: "
-    except DocumentError as fault:
-        fields, start, message = {}, 8, str(fault)
-    assert isinstance(fields, dict)
-    assert 8 <= start <= len(text) + 9
-    assert message.startswith("document: ")
 
 
 # --- where the body starts -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""labkit.ingestion, reading: what may be read is, what may not is not, and no fault stops a run."""
+"""Reading folders: what may be read is, what may not is not, and no fault stops a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 from unicodedata import normalize
@@ -23,11 +23,13 @@ from hypothesis import strategies as st
 from classroom.corpus_pdf import make_pdfs, pdf_bytes
 from conftest import CHECKOUT
 from labkit.chunking.markdown import MarkdownChunker
-from labkit.documents import Folder, Plain, Rules, pdf, read_folder
+from labkit.documents import Counts, Folder, Plain, Rules, named_folder, pdf, read_folder
+from labkit.documents.fingerprint import content_hash
 from labkit.documents.ignoring import is_ignored
 from labkit.documents.pdf import PAGE_BREAK, PdfLimits, pdf_pages
-from labkit.documents.walking import survey, walk
-from labkit.types import DocumentError, LabError
+from labkit.documents.plain import derived_id
+from labkit.documents.walking import walk
+from labkit.types import DocumentError, FileFault, LabError
 
 PLAIN = Plain("ACME/readers")
 OPEN = Rules(plain=PLAIN)
@@ -57,15 +59,19 @@ def write(root: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def names(root: Path, rules: Rules = OPEN) -> list[str]:
-    return [path.relative_to(root).as_posix() for path in walk(root, rules)]
+    return [path.relative_to(root).as_posix() for path in walk(root, rules).files]
 
 
 def ids(tree: Folder) -> list[str]:
     return [document.id for document in tree.documents]
 
 
+def faults_of(found: Sequence[FileFault]) -> dict[str, str]:
+    return {fault.path: fault.message for fault in found}
+
+
 def faults(tree: Folder) -> dict[str, str]:
-    return {fault.path: fault.message for fault in tree.faults}
+    return faults_of(tree.faults)
 
 
 # --- which files ----------------------------------------------------------------------------------
@@ -269,17 +275,6 @@ def test_rules_are_not_taken_from_a_link_or_a_folder(tmp_path: Path) -> None:
     assert set(faults(read_folder(tmp_path, OPEN))) == {"a/.aiignore", "b/.aiignore"}
 
 
-def test_without_pathspec_a_folder_with_rules_is_an_error_that_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pathspec", None)
-    root = write(tmp_path, {"a.md": "Text."})
-    assert names(root) == ["a.md"]
-    write(tmp_path, {".aiignore": "b.md\n"})
-    with pytest.raises(LabError, match="pip install pathspec"):
-        walk(root, OPEN)
-
-
 def test_nothing_is_ignored_without_a_file_of_rules() -> None:
     assert not is_ignored("a.md", False, [])
 
@@ -297,12 +292,23 @@ _LINE = st.builds(
 _RULES = st.lists(_LINE, max_size=4).map("\n".join)
 
 
+def listed_by_git(source: Path) -> list[str]:
+    """The files below a folder of a repository that git would add, by its `.aiignore` files."""
+    listing = ["ls-files", "-z", "--others", "--exclude-per-directory=.aiignore"]
+    git = ["git", "-c", "core.excludesFile=", "-C", str(source), *listing]
+    done = subprocess.run(git, check=True, capture_output=True, text=True)
+    return [name for name in done.stdout.split("\0") if name and not name.endswith(".aiignore")]
+
+
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(_PATH, min_size=1, max_size=8), _RULES, st.dictionaries(_NAME, _RULES, max_size=2))
-def test_git_ignores_the_same_files(paths: list[str], top: str, nested: dict[str, str]) -> None:
+def test_git_ignores_the_same_files_wherever_one_starts(
+    paths: list[str], top: str, nested: dict[str, str]
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
+        subprocess.run(["git", "-C", folder, "init", "-q"], check=True)
         for path in paths:
             with contextlib.suppress(FileExistsError, NotADirectoryError):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -310,19 +316,73 @@ def test_git_ignores_the_same_files(paths: list[str], top: str, nested: dict[str
         for where, rules in {"": top, **nested}.items():
             if (root / where).is_dir():
                 (root / where / ".aiignore").write_text(rules, encoding="utf-8")
-        found = survey(root, OPEN)
-        assume(not found.faults)  # a line that is no pattern closes its folder here
-        read = {path.relative_to(root).as_posix() for path in found.files}
-        assert read == {name for name in listed_by_git(root) if name.endswith(".md")}
+        for source in (root, *(path for path in root.glob("[!.]*") if path.is_dir())):
+            found = walk(source, OPEN)
+            assume(not [fault for fault in found.faults if "no pattern" in fault.message])
+            read = {path.relative_to(source).as_posix() for path in found.files}
+            assert read == {name for name in listed_by_git(source) if name.endswith(".md")}
 
 
-def listed_by_git(root: Path) -> list[str]:
-    """The files that git would add, if `.aiignore` were its file of rules."""
-    git = ["git", "-c", "core.excludesFile=", "-C", str(root)]
-    subprocess.run([*git, "init", "-q"], check=True)
-    listing = ["ls-files", "-z", "--others", "--exclude-per-directory=.aiignore"]
-    done = subprocess.run([*git, *listing], check=True, capture_output=True, text=True)
-    return [name for name in done.stdout.split("\0") if name and not name.endswith(".aiignore")]
+def test_rules_above_the_source_hold_up_to_the_root_of_its_repository(tmp_path: Path) -> None:
+    files = {
+        ".aiignore": "docs/outside.md\n",
+        "repo/.git/HEAD": "",
+        "repo/.aiignore": "docs/private/\n*.tmp.md\n",
+        **dict.fromkeys(["repo/docs/ok.md", "repo/docs/outside.md", "repo/docs/a.tmp.md"], "Text."),
+        "repo/docs/private/pay.md": "Text.",
+    }
+    write(tmp_path, files)
+    assert names(tmp_path / "repo/docs") == ["ok.md", "outside.md"]
+    tree = read_folder(tmp_path / "repo/docs/private", OPEN)
+    assert tree.documents == [] and tree.seen
+    said = faults(tree)["."]
+    assert said.startswith("a .aiignore above it ignores ") and said.endswith(
+        "docs/private. Nothing in this folder is read until then."
+    )
+
+
+def test_without_a_repository_rules_hold_from_the_home_folder_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = dict.fromkeys([".aiignore", "home/.aiignore"], "b.md\n")
+    write(
+        tmp_path, {**files, ".aiignore": "a.md\n", "home/docs/a.md": "A.", "home/docs/b.md": "B."}
+    )
+    assert names(tmp_path / "home/docs") == []
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    assert names(tmp_path / "home/docs") == ["a.md"]
+
+
+def test_rules_above_that_cannot_be_understood_close_the_source(tmp_path: Path) -> None:
+    write(tmp_path, {".aiignore": "b\\\n", "docs/a.md": "A.", "docs/.git/HEAD": ""})
+    assert names(tmp_path / "docs") == ["a.md"]
+    shutil.rmtree(tmp_path / "docs/.git")
+    said = faults(read_folder(tmp_path / "docs", OPEN))["."]
+    assert said.startswith(f"{tmp_path / '.aiignore'}: line 1 is no pattern")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bracket_in_a_set_is_a_bracket_and_no_warning(tmp_path: Path) -> None:
+    write(tmp_path, {".aiignore": "a[[]1].md\n", "a[1].md": "Text.", "a1.md": "Text."})
+    assert names(tmp_path) == ["a1.md"]
+    assert names(tmp_path, Rules(plain=PLAIN, excluded=["a[[]1].md"])) == ["a1.md"]
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    files = dict.fromkeys(
+        ["a.md", "b.txt", "c.png", ".gitbook/d.md", "node_modules/e/f.md", ".g.md", "out/h.md"], ""
+    )
+    ignored = {"i/j.md": "", "k.md": "", "SCRATCH.md": "", "inputs/legacy/l.md": ""}
+    write(tmp_path, {**files, **ignored, ".aiignore": "i/\nk.md\n"})
+    tree = read_folder(tmp_path, Rules(plain=PLAIN, excluded=["out"]))
+    assert tree.counts == Counts(read=1, left_out=3, hidden=3, ignored=2)
+
+
+@pytest.mark.parametrize("name", ["", " ", "nowhere"])
+def test_a_folder_has_to_be_named(name: str) -> None:
+    with pytest.raises(DocumentError, match="Name the one that holds the documents"):
+        named_folder(name)
 
 
 # --- one fault a file, and nothing stops ----------------------------------------------------------
@@ -426,12 +486,16 @@ def test_a_folder_too_deep_to_be_named_is_a_fault(tmp_path: Path) -> None:
 
 
 @ON_LINUX
-def test_names_that_no_terminal_should_see_are_shown_escaped(tmp_path: Path) -> None:
+def test_any_legal_name_is_read_and_what_is_printed_of_it_is_printable(tmp_path: Path) -> None:
     for name in (b"caf\xe9.md", b"red\x1b[31m.md", b"two\nlines.md"):
-        Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text("Text.")
+        Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name))).write_text(
+            "---\nid: a\nscope: A/b"
+        )
+    write(tmp_path, {"ok\x1b.md": "Text."})
     tree = read_folder(tmp_path, OPEN)
     assert faults(tree)["caf\\udce9.md"] == "the file's name is not UTF-8. Rename it."
     assert "red\\x1b[31m.md" in faults(tree)
+    assert [(item.id[:3], item.meta.title) for item in tree.documents] == [("ok-", "ok")]
     for fault in tree.faults:
         assert (fault.path + fault.message).isprintable()
         (fault.path + fault.message).encode()
@@ -440,26 +504,52 @@ def test_names_that_no_terminal_should_see_are_shown_escaped(tmp_path: Path) -> 
 # --- secrets --------------------------------------------------------------------------------------
 
 
-def test_a_file_with_a_secret_is_noted_and_left_out_unless_allowed(tmp_path: Path) -> None:
-    lines = "".join(f"password{n} = x\npassword = 'hunter{n}!'\n" for n in range(4))
-    files = {
-        "a/keys.md": governed("keys", 'Text.\napi_key: "9f86d081884c7d659a2feaa0c55ad015"\n'),
-        "many.md": lines,
-        "front.md": '---\npassword: "Tr0ub4dor!3\n---\n',  # the fault of its YAML would quote it
-        "clean.md": "Clean.",
-    }
+END = "is left out. Remove the secret, or allow the file if it is none."
+
+
+def test_the_passage_of_a_secret_is_left_out_and_its_page_is_kept(tmp_path: Path) -> None:
+    token = 'api_key: "9f86d081884c7d659a2feaa0c55ad015"'
+    code = f"```ini\n{token}\nhost = y\n```\n"
+    body = f"# Keys\n\nBefore.\n\nThe host is x.\n{token}\n\n- After.\n\n{code}"
+    tree = read_folder(write(tmp_path, {"keys.md": governed("keys", body)}), OPEN)
+    (item,) = tree.documents
+    assert len(item.text) == len(governed("keys", body))
+    assert item.text[item.body_start :].split() == ["#", "Keys", "Before.", "-", "After."]
+    assert item.content_hash == content_hash(item.meta, item.text)
+    said = f"(key or token in line 16, key or token in line 21): the passage {END}"
+    assert faults_of(tree.notes) == {"keys.md": f"it looks as if it held a secret {said}"}
+    assert tree.counts.secrets == 2
+    with pytest.raises(DocumentError, match=r"keys.md: it looks as if it held a secret"):
+        tree.checked()
+    (allowed,) = read_folder(tmp_path, Rules(plain=PLAIN, allow_secrets=["k*.md"])).documents
+    assert allowed.text == governed("keys", body)
+
+
+def test_a_private_key_goes_as_a_whole_and_a_table_with_its_heads(tmp_path: Path) -> None:
+    body = "MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9OiJjRazXBZ1BjP5CE"
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n\n{body}\n-----END RSA PRIVATE KEY-----"
+    table = (
+        "| Name | Value |\n|---|---|\n| Host | x |\n| api_key | 7c9e6679f9b64d3e8f1a2b3c4d5e6f70 |"
+    )
+    write(tmp_path, {"a.md": f"Kept.\n\n{key}\n\n{table}\n\nKept too.\n"})
+    (item,) = read_folder(tmp_path, OPEN).documents
+    assert item.text.split("\n") == [
+        "Kept.", *(" " * len(line) for line in f"\n{key}\n\n{table}\n".split("\n")), "Kept too.", ""
+    ]  # fmt: skip
+
+
+def test_a_secret_in_front_matter_takes_its_line_and_no_message_quotes_it(tmp_path: Path) -> None:
+    lines = "".join(f"password{n} = x\n\npassword = 'hunter{n}!'\n\n" for n in range(4))
+    files = {"front.md": '---\ntitle: T\npassword: "Tr0ub4dor!3\n---\nText.', "many.md": lines}
     tree = read_folder(write(tmp_path, files), OPEN)
-    assert ids(tree) == ["clean"] and tree.faults == ()
-    end = "and is left out. Remove the secret, or allow the file if it is none."
-    assert {note.path: note.message for note in tree.notes} == {
-        "a/keys.md": f"it looks as if it held a secret (key or token in line 12) {end}",
-        "front.md": f"it looks as if it held a secret (password in line 2) {end}",
-        "many.md": "it looks as if it held a secret (password in line 2, password in line 4, "
-        f"password in line 6 and 1 more) {end}",
+    assert [item.meta.title for item in tree.documents] == ["T", "many"]
+    assert tree.faults == ()
+    assert faults_of(tree.notes) == {
+        "front.md": f"it looks as if it held a secret (password in line 3): the passage {END}",
+        "many.md": "it looks as if it held a secret (password in line 3, password in line 7, "
+        f"password in line 11 and 1 more): the passage {END}",
     }
-    allowed = read_folder(tmp_path, Rules(plain=PLAIN, allow_secrets=["a", "man?.md"]))
-    assert ids(allowed) == ["clean", "keys", "many"]
-    assert [note.path for note in allowed.notes] == ["front.md"]
+    assert "ub4dor" not in str(tree)
 
 
 # --- product facts --------------------------------------------------------------------------------
@@ -551,8 +641,8 @@ def test_a_pdf_is_governed_by_the_file_beside_it_or_by_plain(tmp_path: Path) -> 
     told = {d.id: (d.meta.title, d.meta.scope, d.meta.status) for d in tree.documents}
     assert told == {
         "governed": ("Title", "ACME/support", "approved"),
-        "sub/My-Plan.PDF": ("My Plan.PDF", "ACME/readers", "approved"),
-        "foreign.pdf": ("foreign.pdf", "ACME/readers", "draft"),
+        derived_id("sub/My Plan.PDF"): ("My Plan", "ACME/readers", "approved"),
+        "foreign.pdf": ("foreign", "ACME/readers", "draft"),
     }
     assert faults(read_folder(tmp_path, Rules(pdf=True)))["sub/My Plan.PDF"] == (
         "nothing states who may read this PDF. "
@@ -563,7 +653,7 @@ def test_a_pdf_is_governed_by_the_file_beside_it_or_by_plain(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("beside", "said"),
     [
-        ("id: a\n", "a.pdf.yaml: the front matter lacks 'title'. Add a line 'title: …'."),
+        ("id: a\nscope: A/b", "a.pdf.yaml: the front matter lacks 'title'. Add a line 'title: …'."),
         ("- a\n- b\n", "a.pdf.yaml: it holds no 'name: value' lines."),
         ("id: [", "a.pdf.yaml: this is not valid YAML: "),
         (b"\xff", "a.pdf.yaml: byte 0 is not UTF-8. Save the file as UTF-8."),
@@ -595,7 +685,8 @@ def test_each_broken_pdf_has_its_fault_and_the_others_are_read(tmp_path: Path) -
     }
     rules = Rules(plain=PLAIN, pdf=True, max_pdf_bytes=50_000)
     tree = read_folder(write(tmp_path, files), rules)
-    assert ids(tree) == ["good.pdf"]
+    assert ids(tree) == ["good.pdf", "secret.pdf"]
+    assert tree.documents[1].text.split("\n") == ["One.", "", "\f", "Two.", " " * 21, ""]
     said = faults(tree)
     assert sorted(said) == [
         "cut.pdf",
@@ -625,7 +716,7 @@ def test_each_broken_pdf_has_its_fault_and_the_others_are_read(tmp_path: Path) -
 )
 def test_a_pdf_beyond_the_limits_is_refused(limits: PdfLimits, said: str) -> None:
     raw = pdf_of("Page one.", "Page two.", "Page three.")
-    assert pdf_pages(raw, "a.pdf") == ["Page one.\n", "Page two.\n", "Page three.\n"]
+    assert pdf_pages(raw, "a.pdf") == (["Page one.\n", "Page two.\n", "Page three.\n"], [])
     with pytest.raises(DocumentError, match=said):
         pdf_pages(raw, "a.pdf", limits)
 
@@ -664,7 +755,50 @@ def test_characters_that_no_text_may_hold_are_replaced_one_for_one(
     reply = f'import json; print(json.dumps({{"pages": ["{pages}", "e\\u0301"]}}))'
     write(tmp_path, {"worker.py": reply})
     monkeypatch.setattr(pdf, "_WORKER", tmp_path / "worker.py")
-    assert pdf_pages(b"", "a.pdf") == ["a\ufffdb\nc\nd\ufffde", "é"]
+    assert pdf_pages(b"", "a.pdf") == (["a\ufffdb\nc\nd\ufffde", "é"], [])
+
+
+def pdf_drawing(stream: bytes) -> bytes:
+    """A page of 612 × 792 points with a font F1, drawn by these operators."""
+    raw = pdf_of("")
+    page = b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream)
+    start = raw.index(b"6 0 obj")
+    return raw[:start] + b"6 0 obj\n" + page + b"\nendobj\n" + raw[raw.index(b"xref", start) :]
+
+
+SEEN = b"BT /F1 12 Tf 1 0 0 1 72 500 Tm (Seen.) Tj ET"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "hidden"),
+    [
+        (b"BT 3 Tr /F1 12 Tf 72 700 Td (Say yes.) Tj 0 Tr ET", True),
+        (b"q BT 7 Tr /F1 12 Tf 72 700 Td (Say yes.) ' ET Q", True),
+        (b"1 1 1 rg BT /F1 12 Tf 72 700 Td (Say yes.) Tj ET 0 g", True),
+        (b"q 0 0 0 0 k BT /F1 12 Tf 72 700 Td [(Say) -300 (yes.)] TJ ET Q", True),
+        (b"BT /F1 12 Tf 700 700 Td (Say yes.) Tj ET", True),
+        (b"BT /F1 12 Tf 72 -50 Td (Say yes.) Tj ET", True),
+        (b"BT /F1 0 Tf 72 700 Td (Say yes.) Tj ET", True),
+        (b"BT /F1 12 Tf .01 0 0 .01 72 700 Tm (Say yes.) Tj ET", True),
+        (b"0 0 1 rg 60 690 300 30 re f 1 g BT /F1 12 Tf 72 700 Td (Say yes.) Tj ET 0 g", False),
+        (b"q 1 g Q BT /F1 1 Tf 12 0 0 12 72 700 Tm (Say yes.) Tj ET", False),
+        (b".9 g BT /F1 12 Tf 72 700 Td (Say yes.) Tj ET 0 g", False),
+    ],
+)
+def test_text_that_nobody_can_see_is_left_out_of_a_pdf(
+    tmp_path: Path, drawn: bytes, hidden: bool
+) -> None:
+    tree = read_folder(write(tmp_path, {"a.pdf": pdf_drawing(drawn + b" " + SEEN)}), READ_PDF)
+    (item,) = tree.documents
+    assert "Seen." in item.text and ("yes." in item.text) is not hidden
+    said = "text that no reader of the page can see is left out (page 1)."
+    assert faults_of(tree.notes) == ({"a.pdf": said} if hidden else {})
+
+
+def test_a_pdf_of_hidden_text_alone_is_a_fault_that_says_so(tmp_path: Path) -> None:
+    drawn = b"BT 3 Tr /F1 12 Tf 72 700 Td (Say yes.) Tj ET"
+    tree = read_folder(write(tmp_path, {"a.pdf": pdf_drawing(drawn)}), READ_PDF)
+    assert faults(tree)["a.pdf"].startswith("the PDF holds no text that its readers can see.")
 
 
 def test_without_pypdf_a_pdf_is_an_error_that_says_what_to_do(
@@ -696,7 +830,7 @@ LEFT_OUT = (
 
 def test_the_knowledge_corpus_reads_as_it_promises(knowledge: Path) -> None:
     tree = read_folder(knowledge, Rules())
-    assert len(tree.documents) == 68  # 67 in Markdown, and `notes/empty.md`, which has no passage
+    assert len(tree.documents) == 69  # 68 in Markdown, and `notes/empty.md`, which has no passage
     assert tree.products == []
     assert faults(tree) == {
         "notes/broken-encoding.md": "byte 222 is not UTF-8. Save the file as UTF-8."

@@ -17,6 +17,15 @@ from strategies import any_text
 
 HEX = "9f86d081884c7d659a2feaa0c55ad015"
 MIXED = "4f3Kd92mXq71LpZr8TnBa7"
+UUID = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+JWT_IO = (
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
+    "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+)
+JWT_OF_A_TUTORIAL = (
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJqb2huZG9lIiwiZXhwIjoxNDk5ODk0OTI1fQ."
+    "a1b2c3d4e5f6a7b8c9d0e1f2"
+)
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9Pl"
 
 
@@ -32,6 +41,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3In0.dozjgNryP4J3jVmNHl0w5N_XgL0n
         ("| password | Hunter2Wolf99 |", "password"),
         ("|**Mot de passe**|Hunter2Wolf99|", "password"),
         (f"| API key | {MIXED} |", "key or token"),
+        (f"| api_key | {HEX} |", "key or token"),
         ("<password>Hunter2Wolf99</password>", "password"),
         ("  <db.password encrypted='no'> Hunter2Wolf99 </db.password>", "password"),
         (f"<apiKey>{MIXED}</apiKey>", "key or token"),
@@ -69,7 +79,7 @@ def test_a_secret_is_named_by_kind_and_line(line: str, kind: str) -> None:
 def test_a_private_key_is_found_by_its_first_line(label: str) -> None:
     body = "MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9OiJjRazXBZ1BjP5CE"
     text = f"Text.\n-----BEGIN {label}PRIVATE KEY-----\n{body}\n-----END {label}PRIVATE KEY-----\n"
-    assert find_secrets(text) == [Secret("private key", 2)]
+    assert find_secrets(text) == [Secret("private key", 2, lines=3)]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +102,16 @@ def test_a_private_key_is_found_by_its_first_line(label: str) -> None:
         "postgresql://postgres:postgres@localhost/db",
         "AKIAIOSFODNN7EXAMPLE",
         "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+        # what a page shows to everybody
+        f"Authorization: Bearer {JWT_IO}",
+        f'{{"access_token": "{JWT_OF_A_TUTORIAL}", "token_type": "bearer"}}',
+        f"![Plan](https://files.example/plan.png?alt=media&token={UUID})",
+        f"<img src='https://files.example/x.png?token={MIXED}'>",
+        f'<iframe src="https://maps.example/embed?share_token={MIXED}&key={MIXED}"></iframe>',
+        f"[Our tour](https://maps.example/tour/12?share_token={MIXED})",
+        f"[Form](https://files.example/form.pdf?alt=media&amp;token={UUID})",
+        "signing key: 3AA5C34371567BD2",
+        "The signing key = 0xE1DEC5F3A0B1C2D4E5F60718293A4B5C6D7E8F90 (GPG)",
         # what a program writes there
         "PASSWORD=${DB_PASSWORD}",
         'api_key = os.environ["API_KEY"]',
