@@ -50,14 +50,15 @@ def answer(data: bytes, most_pages: int, most_characters: int) -> dict[str, obje
         return {"fault": f"the PDF is broken ({type(error).__name__}). Save it anew."}
 
 
-def _pages(pages: object, most_pages: int, most_characters: int) -> dict[str, object]:
+def _pages(pages: Any, most_pages: int, most_characters: int) -> dict[str, object]:
     """The text of each page, within the limits."""
-    if len(pages) > most_pages:  # type: ignore[arg-type]
+    if len(pages) > most_pages:
         return {"fault": f"the PDF has more than {most_pages:,} pages. Split it."}
     texts: list[str] = []
     unseen: list[int] = []
-    for number, page in enumerate(pages, start=1):  # type: ignore[attr-defined]
-        eye = Eye(tuple(map(float, page.cropbox)))
+    for number, page in enumerate(pages, start=1):
+        left, bottom, right, top = map(float, page.cropbox)
+        eye = Eye((left, bottom, right, top))
         texts.append(
             page.extract_text(visitor_operand_before=eye.before, visitor_operand_after=eye.after)
         )
