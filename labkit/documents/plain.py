@@ -84,7 +84,7 @@ def derived_id(name: str) -> str:
     path, so that no two paths get one id.
 
     >>> derived_id("guide/start.md"), derived_id("my file.md")
-    ('guide/start', 'my-file-17ddc6d8')
+    ('guide/start', 'my-file-116115de')
     """
     path = normalize("NFC", name)
     stem = path.removesuffix(".md")

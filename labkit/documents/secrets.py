@@ -131,7 +131,7 @@ def find_secrets(text: str) -> list[Secret]:
     """Each line that looks as if it held a secret, once, in order.
 
     >>> find_secrets('password = "Tr0ub4dor&3"')
-    [Secret(kind='password', line=1)]
+    [Secret(kind='password', line=1, lines=1)]
     >>> find_secrets("password = <your password>")
     []
     """
