@@ -107,7 +107,7 @@ def _of_blocks(text: str, blocks: Sequence[Block], kind: str = "sentence") -> It
         if block.inner:
             yield from _of_blocks(text, block.inner, "item" if block.kind == "item" else kind)
         elif block.kind in ("fence", "code"):
-            yield Unit("code", start, block.end)
+            yield Unit("code", start, start + len(text[start : block.end].rstrip()))
         elif block.kind == "table" and text[start] != "<":
             yield from _rows(text, start, block.end)
         elif block.kind == "table":

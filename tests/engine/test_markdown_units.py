@@ -54,6 +54,7 @@ def unseen(text: str) -> list[str]:
         ("> - a\n> - b", ["a", "b"]),
         ("```py\n# no heading. Or\n```\nAfter.", ["```py\n# no heading. Or\n```", "After."]),
         ("```\nnever. Closed", ["```\nnever. Closed"]),
+        ("```\nnever closed \n", ["```\nnever closed"]),
         ("```inline``` code. Then.", ["```inline``` code.", "Then."]),
         ("1. do\n\n    ```\n    x. Y\n    ```\n2. done", ["do", "```\n    x. Y\n    ```", "done"]),
         ("<p>One <b>two</b>.</p>\n<p>Three</p>", ["One <b>two</b>.", "Three"]),
