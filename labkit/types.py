@@ -533,6 +533,9 @@ class VectorStore(Protocol):
     def chunks(self, source_id: str) -> list[tuple[Chunk, Vector]]:
         """The chunks of one document in order of part, checked, each with its vector."""
 
+    def passages(self) -> list[Chunk]:
+        """Every chunk by id, checked: whoever has read them knows that the index is sound."""
+
     def runs(self, limit: int | None = 20) -> list[IngestRun]:
         """The last `limit` runs, newest first; None: all of them."""
 

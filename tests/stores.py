@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +12,16 @@ import pytest
 
 from labkit.store import SqliteStore, sqlite_vec
 from labkit.store.sqlite_vec import ApswConnection, SqliteVecStore
+from labkit.types import (
+    Chunk,
+    Document,
+    EmbedderIdentity,
+    IndexedDocument,
+    IngestRun,
+    Matrix,
+    Product,
+    VectorStore,
+)
 
 KINDS: dict[str, type[SqliteStore]] = {"sqlite": SqliteStore, "sqlite-vec": SqliteVecStore}
 needs_sqlite_vec = pytest.mark.skipif(
@@ -41,6 +51,29 @@ def using(name: str) -> Iterator[None]:
 def open_store(path: Path) -> SqliteStore:
     """A store of the kind under test."""
     return _Used.kind(path)
+
+
+def upsert(
+    store: VectorStore,
+    document: Document,
+    chunks: Sequence[Chunk],
+    vectors: Matrix,
+    embedder: EmbedderIdentity | None = None,
+    product: Product | None = None,
+) -> None:
+    """Write one document, by default with the embedder that the index has."""
+    item = IndexedDocument(document, chunks, vectors, product)
+    store.upsert([item], embedder or store.manifest().embedder)
+
+
+def hashes(store: VectorStore) -> dict[str, str]:
+    """The content hash of every document, by id."""
+    return {record.id: record.content_hash for record in store.documents()}
+
+
+def last_run(store: VectorStore) -> IngestRun | None:
+    """The newest run, if there is a record of one."""
+    return next(iter(store.runs(limit=1)), None)
 
 
 class Passed:

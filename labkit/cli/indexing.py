@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labkit.cli.console import AsJson, bars, print_json
-from labkit.types import FileFault, IngestRun, LabError
+from labkit.types import FileFault, IngestRun, LabError, Origin
 
 if TYPE_CHECKING:
+    from labkit import indexing
     from labkit.assembly import Lab
-    from labkit.documents.reading import Folder
-    from labkit.ingestion.incremental import IngestPlan
 
 NOTHING_READ = 2
-Differences: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""Settings as {field: (in the index, now)}."""
 
 Source = Annotated[
     str | None,
@@ -57,21 +54,22 @@ class Asked:
     allow_secrets: Sequence[str] = ()
     full: bool = False
 
-    def read(self, lab: Lab, root: Path) -> Folder:
+    def read(self, lab: Lab, root: Path) -> indexing.Source:
         """The folder, under the settings' rules and these; a bar shows how far it is."""
         from labkit.assembly import make_rules
         from labkit.documents.reading import read_folder
+        from labkit.indexing import Source
 
         rules = make_rules(lab.settings, self.text, self.pdf, self.legacy, self.allow_secrets)
         with bars() as bar:
-            return read_folder(root, rules, bar("Reading"))
+            return Source.of(read_folder(root, rules, bar("Reading")), root)
 
 
 def rebuild(as_json: AsJson = False) -> None:
     """Build the index anew from the documents, all or nothing."""
     from labkit import indexing
     from labkit.assembly import open_lab
-    from labkit.ingestion.one_writer import one_writer
+    from labkit.store.lock import index_lock
 
     lab = open_lab()
     _refuse_another(lab, Path(os.path.abspath(lab.settings.corpus)))
@@ -81,7 +79,7 @@ def rebuild(as_json: AsJson = False) -> None:
             f"No file in {lab.settings.corpus} matches {', '.join(lab.settings.included_paths)}. "
             "Name the folder of the documents: LABKIT_CORPUS=FOLDER."
         )
-    with one_writer(lab.settings.index), bars() as bar:
+    with index_lock(lab.settings.index), bars() as bar:
         done = indexing.rebuild(source, lab.chunker, lab.embedder, lab.store, bar("Embedding"))
     for chunk_id in done.too_long:
         typer.echo(f"Note: {chunk_id} is longer than the model reads; lower chunk.size.", err=True)
@@ -143,17 +141,16 @@ def plan(
     from labkit.assembly import open_lab
 
     lab = open_lab()
-    if source is not None or _was_ingested(lab):
+    if source is not None or _origin(lab).command == "ingest":
         root = _last_folder(lab) if source is None else _folder(lab, source)
         _say_if_another(lab, root, as_json)
         _show_ingest_plan(lab, root, Asked(text, pdf, legacy, allow_secret or (), full), as_json)
         return
     found = indexing.plan(lab.source(), lab.chunker, lab.embedder, lab.store)
     if as_json:
-        settings = _settings_dict(found.settings)
-        print_json({"changed": found.changed, **asdict(found), "settings": settings})
+        print_json(_plan_dict(found))
         return
-    _print_changes(found.added, found.changed_documents, found.removed, found.settings)
+    _print_changes(found)
     typer.echo(f"{len(found.unchanged)} documents unchanged.")
 
 
@@ -198,12 +195,12 @@ def _folder(lab: Lab, source: str | None) -> Path:
 
 
 def _last_folder(lab: Lab) -> Path:
-    """The folder of the last run of `ingest` that was done, or else begun.
+    """The folder that `ingest` made the index of; LabError if it did not, or if that has gone."""
+    from labkit.indexing import origin_of
 
-    LabError if there was none, or if the folder has gone.
-    """
-    root = _last_root(lab)
-    if root is None:
+    origin = origin_of(lab.store)
+    root = Path(os.path.abspath(origin.root))
+    if origin.command != "ingest":
         raise LabError("This index was not made by ingest. Run: labkit ingest --source DIR")
     if not root.is_dir():
         raise LabError(
@@ -214,16 +211,10 @@ def _last_folder(lab: Lab) -> Path:
     return root
 
 
-def _last_root(lab: Lab) -> Path | None:
-    runs = [run for run in lab.store.runs(limit=1_000_000) if run.command == "ingest"]
-    done = next((run for run in runs if run.status == "done"), runs[0] if runs else None)
-    return Path(os.path.abspath(done.root)) if done else None
+def _origin(lab: Lab) -> Origin:
+    from labkit.indexing import origin_of
 
-
-def _was_ingested(lab: Lab) -> bool:
-    from labkit.ingestion.owner import made_by
-
-    return lab.store.exists() and made_by(lab.store) == "ingest"
+    return origin_of(lab.store) if lab.store.exists() else Origin()
 
 
 def _refuse_another(lab: Lab, root: Path) -> None:
@@ -231,22 +222,20 @@ def _refuse_another(lab: Lab, root: Path) -> None:
 
     A forgotten word must not exchange all documents for those of the settings.
     """
-    last = _last_root(lab) if _was_ingested(lab) else None
-    if last is not None and last != root:
+    origin = _origin(lab)
+    if origin.command == "ingest" and Path(os.path.abspath(origin.root)) != root:
         raise LabError(
-            f"The index holds the documents of {last}, and source_root is {root}. To bring it up "
-            "to date, run: labkit reindex. For another folder, run: labkit ingest --source DIR, or "
-            "name another index with LABKIT_INDEX."
+            f"The index holds the documents of {origin.root}, and source_root is {root}. To bring "
+            "it up to date, run: labkit reindex. For another folder, run: labkit ingest --source "
+            "DIR, or name another index with LABKIT_INDEX."
         )
 
 
 def _say_if_another(lab: Lab, root: Path, as_json: bool) -> None:
     """Tell a person before the documents of one folder make way for those of another."""
-    if as_json or not lab.store.exists():
-        return
-    done = [run.root for run in lab.store.runs(limit=1_000_000) if run.status == "done"]
-    if done and done[0] and Path(os.path.abspath(done[0])) != root:
-        typer.echo(f"The last run was for another folder, {done[0]}.", err=True)
+    last = _origin(lab).root
+    if last and not as_json and Path(os.path.abspath(last)) != root:
+        typer.echo(f"The last run was for another folder, {last}.", err=True)
 
 
 # --- what is done, and what would be -------------------------------------------------------------
@@ -254,13 +243,12 @@ def _say_if_another(lab: Lab, root: Path, as_json: bool) -> None:
 
 def _run(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None:
     """Ingest a folder and print the record of it."""
-    from labkit.ingestion.incremental import ingest
-    from labkit.ingestion.one_writer import one_writer
+    from labkit.indexing import ingest
+    from labkit.store.lock import index_lock
 
-    with one_writer(lab.settings.index), bars() as bar:
+    with index_lock(lab.settings.index), bars() as bar:
         done = ingest(
             asked.read(lab, root),
-            root,
             lab.ingest_chunker,
             lab.embedder,
             lab.store,
@@ -298,50 +286,47 @@ def _show_run(run: IngestRun, cached: int, as_json: bool) -> None:
 
 
 def _show_ingest_plan(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None:
-    from labkit.ingestion.incremental import plan
+    from labkit.indexing import plan
 
-    folder = asked.read(lab, root)
-    found = plan(folder, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
+    source = asked.read(lab, root)
+    found = plan(source, lab.ingest_chunker, lab.embedder, lab.store, asked.full)
     if as_json:
-        print_json(_plan_dict(found, folder))
+        files = {
+            "failed": len(source.faults),
+            "faults": [asdict(fault) for fault in source.faults],
+            "notes": [asdict(note) for note in source.notes],
+        }
+        only_ingest = {"command": "ingest", "to_embed": found.to_embed}
+        print_json({**_plan_dict(found), **only_ingest, **files})
         return
-    _print_changes(found.added, found.changed, found.removed, found.settings)
-    _print_files(folder.faults, folder.notes)
+    _print_changes(found)
+    _print_files(source.faults, source.notes)
     typer.echo(
         f"{len(found.unchanged)} documents unchanged. {found.to_embed} chunks would be embedded."
     )
 
 
-def _plan_dict(found: IngestPlan, folder: Folder) -> dict[str, Any]:
-    """The plan as JSON: as that of a rebuild, with what only ingest knows."""
+def _plan_dict(found: indexing.Plan) -> dict[str, Any]:
     return {
-        "command": "ingest",
         "changed": found.does_something,
         "added": found.added,
         "changed_documents": found.changed,
         "removed": found.removed,
         "unchanged": found.unchanged,
-        "to_embed": found.to_embed,
-        "settings": _settings_dict(found.settings),
-        "failed": len(folder.faults),
-        "faults": [asdict(fault) for fault in folder.faults],
-        "notes": [asdict(note) for note in folder.notes],
+        "settings": {
+            name: {"index": before, "now": now} for name, (before, now) in found.settings.items()
+        },
     }
 
 
-def _print_changes(
-    added: Sequence[str], changed: Sequence[str], removed: Sequence[str], settings: Differences
-) -> None:
+def _print_changes(found: indexing.Plan) -> None:
     """What a run would change, a line a document or setting."""
-    for label, names in (("add", added), ("change", changed), ("remove", removed)):
+    lists = (("add", found.added), ("change", found.changed), ("remove", found.removed))
+    for label, names in lists:
         for name in names:
             typer.echo(f"{label:8}{name}")
-    for name, (before, now) in settings.items():
+    for name, (before, now) in found.settings.items():
         typer.echo(f"setting {name}: {before!r} becomes {now!r}")
-
-
-def _settings_dict(settings: Differences) -> dict[str, dict[str, Any]]:
-    return {name: {"index": before, "now": now} for name, (before, now) in settings.items()}
 
 
 def _print_files(faults: Sequence[FileFault], notes: Sequence[FileFault]) -> None:

@@ -9,16 +9,24 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
+from labkit.store.manifest import Damaged
 from labkit.text import terms
-from labkit.types import Chunk, Metadata, StoreError, Vector
+from labkit.types import Chunk, Metadata, Vector
 from labkit.vectors import LITTLE_ENDIAN, decode_vector, encode_vector
 
 __all__ = ["chunk_row", "damaged", "decode_vector", "encode_vector", "row_chunk", "row_terms"]
 
+# What a row's hash covers. A column that is added to the schema is added here: rows from before it
+# hold no value there, and a column without a value takes no part in the hash.
+HASHED = (
+    *("id", "document_id", "source", "title", "text", "vector", "scope", "status", "canonical"),
+    *("valid_from", "valid_until", "product", "terms", "path", "version"),
+)
+
 
 def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
     """A row of the chunk table, columns in the order of the schema."""
-    meta, blob = chunk.meta, encode_vector(vector)
+    meta = chunk.meta
     source = {
         "part": chunk.part,
         "start": chunk.start,
@@ -31,28 +39,28 @@ def chunk_row(chunk: Chunk, vector: Vector) -> tuple[Any, ...]:
         "flags": chunk.flags,
         "hidden": chunk.hidden,
         "language": meta.language,
-        "text_sha256": hashlib.sha256(chunk.text.encode()).hexdigest(),
-        "vector_sha256": hashlib.sha256(blob).hexdigest(),
-        "rest_sha256": _rest_hash(chunk),
     }
-    return (
-        chunk.id,
-        meta.id,
-        json.dumps(source, ensure_ascii=False),
-        meta.title,
-        chunk.text,
-        blob,
-        meta.scope,
-        meta.status,
-        int(meta.canonical),
-        meta.valid_from.isoformat(),
-        None if meta.valid_until is None else meta.valid_until.isoformat(),
-        meta.product,
-    )
+    columns = {
+        "id": chunk.id,
+        "document_id": meta.id,
+        "source": json.dumps(source, ensure_ascii=False),
+        "title": meta.title,
+        "text": chunk.text,
+        "vector": encode_vector(vector),
+        "scope": meta.scope,
+        "status": meta.status,
+        "canonical": int(meta.canonical),
+        "valid_from": meta.valid_from.isoformat(),
+        "valid_until": None if meta.valid_until is None else meta.valid_until.isoformat(),
+        "product": meta.product,
+        "terms": " ".join(terms(chunk.searchable)),
+    }
+    beside = {"path": meta.path, "version": meta.version}  # the document's row holds them
+    return (*columns.values(), _row_hash(columns | beside))
 
 
 def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
-    """The chunk and the vector's bytes in a row; StoreError names a row that is not as written."""
+    """The chunk and the vector's bytes in a row; Damaged names a row that is not as written."""
     try:
         source = json.loads(row["source"])
         chunk = _chunk(row, source)
@@ -61,42 +69,55 @@ def row_chunk(row: sqlite3.Row, dimension: int) -> tuple[Chunk, bytes]:
     blob: bytes = row["vector"]
     if chunk.id != row["id"]:
         raise damaged(row["id"], "its id does not fit its document and part")
-    if hashlib.sha256(chunk.text.encode()).hexdigest() != source.get("text_sha256"):
-        raise damaged(chunk.id, "its text is not the text that was indexed")
     if len(blob) != LITTLE_ENDIAN.itemsize * dimension:
         raise damaged(chunk.id, f"its vector has {len(blob)} bytes, not {4 * dimension}")
-    if hashlib.sha256(blob).hexdigest() != source.get("vector_sha256"):
-        raise damaged(chunk.id, "its vector is not the vector that was indexed")
-    if _rest_hash(chunk) != source.get("rest_sha256"):
-        raise damaged(chunk.id, "its title, scope, days or offsets are not those that were indexed")
+    if not _is_as_written(row, source):
+        raise damaged(chunk.id, "what the row holds is not what was indexed")
     return chunk, blob
 
 
 def row_terms(row: sqlite3.Row, chunk: Chunk) -> list[str]:
-    """The terms of a chunk: those that are kept with its row, or else analysed now.
-
-    A file from before terms were kept has no such column, and old rows in a newer one no value.
-    """
-    kept = row["terms"] if "terms" in row.keys() else None  # noqa: SIM118 - a row holds values
+    """The terms of a chunk: those that are kept with its row, or else analysed now."""
+    kept = _value(row, "terms")
     return terms(chunk.searchable) if kept is None else kept.split()
 
 
-def _rest_hash(chunk: Chunk) -> str:
-    """SHA-256 of a row besides text and vector: who may read it, when, where it stands.
-
-    What a chunker did not say is left out, so that rows from before it could be said still fit.
-    """
-    rest: tuple[Any, ...]
-    rest = (chunk.meta, chunk.part, chunk.start, chunk.end, chunk.context, chunk.page)
-    more = (chunk.section, chunk.anchor, chunk.token_count, chunk.flags)
-    rest += more if more != ("", "", None, ()) else ()
-    rest += (chunk.hidden,) if chunk.hidden else ()
-    return hashlib.sha256(repr(rest).encode()).hexdigest()
-
-
-def damaged(name: str, what: str) -> StoreError:
+def damaged(name: str, what: str) -> Damaged:
     """The error for a row that is not as it was written."""
-    return StoreError(f"The index is damaged: {name}: {what}. Run: labkit rebuild")
+    return Damaged(f"The index is damaged: {name}: {what}.")
+
+
+def _row_hash(values: Mapping[str, Any]) -> str:
+    """SHA-256 of what stands in a row, column by column.
+
+    Of the columns and not of the values made from them: a dataclass that gains a field must not
+    make old rows look damaged.
+    """
+    held = {
+        name: value.hex() if isinstance(value, bytes) else value
+        for name, value in values.items()
+        if value is not None
+    }
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+
+
+def _is_as_written(row: sqlite3.Row, source: Mapping[str, Any]) -> bool:
+    noted = _value(row, "row_sha256")
+    if noted is not None:
+        return bool(noted == _row_hash({name: row[name] for name in HASHED}))
+    # A row from before rows had a hash of their own notes those of its text and its vector.
+    return (source.get("text_sha256"), source.get("vector_sha256")) == (
+        hashlib.sha256(row["text"].encode()).hexdigest(),
+        hashlib.sha256(row["vector"]).hexdigest(),
+    )
+
+
+def _value(row: sqlite3.Row, name: str) -> Any:
+    """What a column holds; None too where the file is older than the column."""
+    try:
+        return row[name]
+    except IndexError:
+        return None
 
 
 def _chunk(row: sqlite3.Row, source: Mapping[str, Any]) -> Chunk:

@@ -31,7 +31,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         CREATE TABLE chunk (
             id TEXT PRIMARY KEY,
             document_id TEXT NOT NULL REFERENCES document (id) ON DELETE CASCADE,
-            source TEXT NOT NULL CHECK (json_valid(source)),  -- part, offsets, language, hashes
+            source TEXT NOT NULL CHECK (json_valid(source)),  -- part, offsets, language
             title TEXT NOT NULL,
             text TEXT NOT NULL CHECK (text <> ''),
             vector BLOB NOT NULL CHECK (length(vector) > 0 AND length(vector) % 4 = 0),
@@ -79,6 +79,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT
         """,
     ),
+    (
+        # No value in rows from before: their terms are analysed when they are read.
+        "ALTER TABLE chunk ADD COLUMN terms TEXT",  # of title, headings and text, a blank between
+        "ALTER TABLE chunk ADD COLUMN row_sha256 TEXT",  # of all that stands in the row
+    ),
 )
 
 
@@ -101,6 +106,6 @@ def schema_version(connection: sqlite3.Connection) -> int:
     if version > len(MIGRATIONS):
         raise StoreError(
             f"The index has schema {version}; this labkit knows schemas up to {len(MIGRATIONS)}. "
-            "Update labkit, or build a new index elsewhere with LABKIT_INDEX=FILE labkit rebuild."
+            "Update labkit, or name another file for a new index with LABKIT_INDEX."
         )
     return int(version)

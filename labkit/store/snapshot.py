@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labkit.documents.fingerprint import corpus_hash
 from labkit.ranking.lexical import Bm25
 from labkit.similarity import DIGITS, Scan, check_vectors, mean_direction
-from labkit.store.manifest import from_json
+from labkit.store.manifest import read_manifest
 from labkit.store.rows import damaged, row_chunk, row_terms
 from labkit.types import Chunk, Eligible, Hit, Manifest, Matrix, StoreError, TermStatistics, Vector
 
@@ -137,10 +137,8 @@ def read_snapshot(connection: sqlite3.Connection) -> Snapshot:
 
 
 def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
+    manifest = read_manifest(connection)
     head = connection.execute("SELECT * FROM manifest").fetchone()
-    if head is None:
-        raise StoreError("The index is empty. Run: labkit rebuild")
-    manifest = from_json(head["lock"])
     chunks: list[Chunk] = []
     terms: list[list[str]] = []
     blobs = bytearray()
@@ -157,7 +155,7 @@ def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
         if found != noted:
             raise damaged(name, f"the table holds {found} whole rows, the manifest notes {noted}")
     for name, found in zip(("corpus", "products"), table_hashes(connection), strict=True):
-        if found != getattr(manifest, f"{name}_sha256"):
+        if getattr(manifest, f"{name}_sha256") not in (found, ""):  # none while a run is open
             raise damaged(f"{name}_sha256", "the documents are not those that the manifest notes")
     vectors = np.frombuffer(blobs, np.dtype("<f4")).astype(np.float32, copy=False)
     shape = (-1, manifest.embedder.dimension)

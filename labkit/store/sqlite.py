@@ -2,6 +2,10 @@
 
 Writing is one transaction each; reading is one snapshot, checked and kept until the file's
 generation changes. A reader during a rebuild therefore sees the old index or the new one.
+
+What the manifest promises holds after every transaction: its settings are those of every vector,
+its counts those of the tables. The hashes of documents and product facts cover all of them, so that
+they are taken once: while a run is open they are empty, and its end fills them in.
 """
 
 from __future__ import annotations
@@ -10,19 +14,28 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from labkit.similarity import check_vectors
-from labkit.store.manifest import check_manifest, from_json, to_json
+from labkit.store import runs
+from labkit.store.manifest import (
+    Damaged,
+    check_manifest,
+    from_json,
+    mend,
+    origin_from,
+    read_manifest,
+    to_json,
+)
 from labkit.store.rows import chunk_row, decode_vector, row_chunk
-from labkit.store.runs import RunRecords
 from labkit.store.schema import migrate, schema_version
 from labkit.store.snapshot import CHUNKS, Snapshot, read_snapshot, table_hashes
 from labkit.types import (
     Chunk,
+    Command,
     Document,
     DocumentRecord,
     Eligible,
@@ -30,8 +43,10 @@ from labkit.types import (
     Hit,
     IndexedDocument,
     IndexStats,
+    IngestRun,
     Manifest,
     Matrix,
+    Origin,
     Product,
     StoreError,
     TermStatistics,
@@ -41,12 +56,11 @@ from labkit.types import (
 BUSY_SECONDS = 30.0
 
 
-class SqliteStore(RunRecords):
+class SqliteStore:
     """An index in one SQLite file: `labkit.types.VectorStore`.
 
     Only the tables manifest, document, chunk, product and ingest_run are the store's; others in the
-    same file are left alone. What writes documents never touches the runs. Deleted rows are
-    overwritten with zeros, so that deleted means gone.
+    same file are left alone. Deleted rows are overwritten with zeros, so that deleted means gone.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,77 +85,63 @@ class SqliteStore(RunRecords):
         vectors: Matrix,
         products: Sequence[Product],
     ) -> None:
-        _check_rows([*documents, *(product.document for product in products)], chunks)
+        everything = [*documents, *(product.document for product in products)]
+        _check_rows(everything, chunks)
         check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
         self.initialize()
         with self._write(whole=True) as connection:
             for table in ("product", "chunk", "document", "manifest"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608 - four fixed names
-            for document in [*documents, *(product.document for product in products)]:
-                _insert_document(connection, document)
+            _insert_documents(connection, everything)
             _insert_chunks(connection, chunks, vectors)
             _insert_products(connection, products)
             if table_hashes(connection) != (manifest.corpus_sha256, manifest.products_sha256):
                 raise StoreError("The manifest was made for other documents than these.")
-            _write_manifest(connection, manifest)
-
-    def upsert_document(
-        self,
-        document: Document,
-        chunks: Sequence[Chunk],
-        vectors: Matrix,
-        embedder: EmbedderIdentity | None = None,
-    ) -> None:
-        self._upsert(document, chunks, vectors, embedder)
-
-    def upsert_product(
-        self,
-        product: Product,
-        chunks: Sequence[Chunk],
-        vectors: Matrix,
-        embedder: EmbedderIdentity | None = None,
-    ) -> None:
-        """As `upsert_document`, for a product and the document rendered from it."""
-        self._upsert(product.document, chunks, vectors, embedder, [product])
-
-    def _upsert(
-        self,
-        document: Document,
-        chunks: Sequence[Chunk],
-        vectors: Matrix,
-        embedder: EmbedderIdentity | None,
-        products: Sequence[Product] = (),
-    ) -> None:
-        _check_rows([document], chunks)
-        with self._write() as connection:
-            manifest = read_manifest(connection)
-            check_manifest(manifest, replace(manifest, embedder=embedder or manifest.embedder))
-            check_vectors(vectors, [chunk.id for chunk in chunks], manifest.embedder.dimension)
-            connection.execute("DELETE FROM document WHERE id = ?", (document.id,))
-            _insert_document(connection, document)
-            _insert_chunks(connection, chunks, vectors)
-            _insert_products(connection, products)
-            _write_manifest(connection, manifest)
+            _write_manifest(connection, manifest, len(everything), len(chunks))
 
     def upsert(self, items: Sequence[IndexedDocument], embedder: EmbedderIdentity) -> None:
-        for item in items:
-            products = [] if item.product is None else [item.product]
-            self._upsert(item.document, item.chunks, item.vectors, embedder, products)
-
-    def delete(self, source_ids: Sequence[str]) -> None:
-        for source_id in source_ids:
-            self.delete_document(source_id)
-
-    def delete_document(self, source_id: str) -> None:
+        documents = [item.document for item in items]
+        chunks = [chunk for item in items for chunk in item.chunks]
+        _check_rows(documents, chunks)
         with self._write() as connection:
             manifest = read_manifest(connection)
-            connection.execute("DELETE FROM document WHERE id = ?", (source_id,))
-            _write_manifest(connection, manifest)
+            check_manifest(manifest, replace(manifest, embedder=embedder))
+            for item in items:
+                names = [chunk.id for chunk in item.chunks]
+                check_vectors(item.vectors, names, embedder.dimension)
+            _delete_documents(connection, [document.id for document in documents])
+            _insert_documents(connection, documents)
+            for item in items:
+                _insert_chunks(connection, item.chunks, item.vectors)
+            _insert_products(connection, [item.product for item in items if item.product])
+            _note_change(connection, manifest, len(documents), len(chunks))
+
+    def delete(self, source_ids: Sequence[str]) -> None:
+        with self._write() as connection:
+            manifest = read_manifest(connection)
+            _delete_documents(connection, source_ids)
+            _note_change(connection, manifest, 0, 0)
+
+    def start_run(self, command: Command, root: str, started: str = "") -> int:
+        """As `VectorStore.start_run`. No build is needed before; an older schema is brought up."""
+        self.initialize()
+        with self._write() as connection:
+            return runs.start(connection, command, root, started)
+
+    def finish_run(self, run_id: int, run: IngestRun) -> None:
+        """As `VectorStore.finish_run`; StoreError for an unknown id, and for a run still `running`.
+
+        The index then names what it holds; if the run was done, it is this run's index.
+        """
+        if run.status == "running":
+            raise StoreError("A run that is finished cannot have the status 'running'.")
+        with self._write() as connection:
+            origin = runs.finish(connection, run_id, run)
+            _seal(connection, origin if run.status == "done" else None)
 
     # --- reading ---------------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        """Is there an index in the file, built at least once?"""
         if not self.path.is_file():
             return False
         with self._open("rw") as connection:
@@ -162,31 +162,22 @@ class SqliteStore(RunRecords):
     def term_statistics(self, terms: Sequence[str], eligible: Eligible) -> TermStatistics:
         return self.snapshot().term_statistics(terms, eligible)
 
-    def documents(self) -> list[DocumentRecord]:
-        with self._read() as connection:
-            rows = connection.execute(
-                "SELECT id, path, title, content_hash, "
-                "id IN (SELECT document_id FROM product) AS product FROM document ORDER BY id"
-            )
-            return [DocumentRecord(*row[:4], bool(row["product"])) for row in rows.fetchall()]
-
-    def chunks(self, source_id: str) -> list[tuple[Chunk, Vector]]:
-        return self.chunk_vectors(source_id)
-
     def manifest(self) -> Manifest:
         with self._read() as connection:
             return read_manifest(connection)
 
-    def document_hash(self, source_id: str) -> str | None:
-        return self.document_hashes().get(source_id)
-
-    def document_hashes(self) -> dict[str, str]:
-        """The content hash of every document in the index, by id."""
+    def documents(self) -> list[DocumentRecord]:
         with self._read() as connection:
-            return dict(connection.execute("SELECT id, content_hash FROM document").fetchall())
+            rows = connection.execute(
+                "SELECT id, path, title, content_hash, id IN (SELECT document_id FROM product) "
+                "FROM document ORDER BY id"
+            ).fetchall()
+            return [
+                DocumentRecord(name, path, title, content_hash, bool(is_product))
+                for name, path, title, content_hash, is_product in rows
+            ]
 
-    def chunk_vectors(self, source_id: str) -> list[tuple[Chunk, Vector]]:
-        """The chunks of one document in order of part, checked, each with its vector."""
+    def chunks(self, source_id: str) -> list[tuple[Chunk, Vector]]:
         with self._read() as connection:
             dimension = read_manifest(connection).embedder.dimension
             rows = connection.execute(f"{CHUNKS} WHERE document_id = ?", (source_id,))
@@ -194,6 +185,13 @@ class SqliteStore(RunRecords):
                 (row_chunk(row, dimension) for row in rows), key=lambda each: each[0].part
             )
             return [(chunk, decode_vector(blob)) for chunk, blob in found]
+
+    def passages(self) -> list[Chunk]:
+        return self.snapshot().chunks
+
+    def runs(self, limit: int | None = 20) -> list[IngestRun]:
+        with self._read() as connection:
+            return runs.latest(connection, limit)
 
     def stats(self) -> IndexStats:
         with self._read() as connection:
@@ -220,8 +218,7 @@ class SqliteStore(RunRecords):
     def _read(self) -> Iterator[sqlite3.Connection]:
         """A read transaction: everything inside sees one state of the file."""
         with self._open("rw") as connection:
-            if schema_version(connection) == 0:
-                raise StoreError(f"There is no index in {self.path.name}. Run: labkit rebuild")
+            self._check_made(connection)
             connection.execute("BEGIN")
             yield connection
 
@@ -232,17 +229,25 @@ class SqliteStore(RunRecords):
         `whole` says that every row will be replaced, to a store that keeps more than these tables.
         """
         with self._open("rw") as connection:
-            if schema_version(connection) == 0:
-                raise StoreError(f"There is no index in {self.path.name}. Run: labkit rebuild")
+            self._check_made(connection)
+            migrate(connection)  # what is written has the columns of today
             connection.execute("BEGIN IMMEDIATE")
             with connection:
                 yield connection
 
+    def _check_made(self, connection: sqlite3.Connection) -> None:
+        if schema_version(connection) == 0:
+            raise StoreError(f"There is no index in {self.path.name}. Run: {mend(Origin())}")
+
     @contextmanager
     def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
-        """An open file; every fault of SQLite becomes a StoreError that says what to do."""
+        """An open file; every fault of SQLite, and all damage, becomes a StoreError that says what
+        to do with this file."""
         if mode == "rw" and not self.path.is_file():
-            raise StoreError(f"There is no index at {self.path}. Run: labkit rebuild")
+            raise StoreError(
+                f"There is no index at {self.path}. If there should be one, check LABKIT_INDEX; "
+                f"to make it, run: {mend(Origin())}"
+            )
         try:
             uri = f"{self.path.resolve().as_uri()}?mode={mode}"
             with closing(self._connect(uri)) as connection:
@@ -252,8 +257,10 @@ class SqliteStore(RunRecords):
                 # while a large rebuild is being written.
                 connection.execute("PRAGMA cache_spill = OFF")
                 yield connection
+        except Damaged as error:
+            raise StoreError(f"{error} Run: {mend(self._origin(), damaged=True)}") from error
         except (sqlite3.Error, IndexError) as error:  # a row finds no column whose name is damaged
-            raise StoreError(explain(error, self.path)) from error
+            raise StoreError(explain(error, self.path, self._origin())) from error
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         """A connection that starts no transaction by itself and finds a row's values by name."""
@@ -262,6 +269,14 @@ class SqliteStore(RunRecords):
         )
         connection.row_factory = sqlite3.Row
         return connection
+
+    def _origin(self) -> Origin:
+        """Whose index this is, as far as a damaged file still tells."""
+        uri = self.path.resolve().as_uri()
+        with suppress(Exception), closing(self._connect(uri)) as connection:
+            (lock,) = connection.execute("SELECT lock FROM manifest").fetchone()
+            return origin_from(json.loads(lock))
+        return Origin()
 
 
 def _check_rows(documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
@@ -277,17 +292,14 @@ def _check_rows(documents: Sequence[Document], chunks: Sequence[Chunk]) -> None:
         seen.add(chunk.id)
 
 
-def _insert_document(connection: sqlite3.Connection, document: Document) -> None:
-    connection.execute(
+def _insert_documents(connection: sqlite3.Connection, documents: Sequence[Document]) -> None:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    connection.executemany(
         "INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            document.id,
-            document.meta.title,
-            document.meta.path,
-            document.meta.version,
-            document.content_hash,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-        ),
+        [
+            (each.id, each.meta.title, each.meta.path, each.meta.version, each.content_hash, now)
+            for each in documents
+        ],
     )
 
 
@@ -295,39 +307,81 @@ def _insert_chunks(
     connection: sqlite3.Connection, chunks: Sequence[Chunk], vectors: Matrix
 ) -> None:
     connection.executemany(
-        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (chunk_row(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)),
     )
 
 
 def _insert_products(connection: sqlite3.Connection, products: Sequence[Product]) -> None:
-    for product in products:
-        connection.execute(
-            "INSERT INTO product VALUES (?, ?, ?, ?)",
-            (product.code, product.name, json.dumps(product.facts), product.document.id),
-        )
-
-
-def read_manifest(connection: sqlite3.Connection) -> Manifest:
-    """The manifest in the file; StoreError if there is none yet, or it is damaged."""
-    row = connection.execute("SELECT lock FROM manifest").fetchone()
-    if row is None:
-        raise StoreError("The index is empty. Run: labkit rebuild")
-    return from_json(row["lock"])
-
-
-def _write_manifest(connection: sqlite3.Connection, manifest: Manifest) -> None:
-    """Note the state of the tables, under a new generation so that readers read again."""
-    corpus, products = table_hashes(connection)
-    lock = to_json(replace(manifest, corpus_sha256=corpus, products_sha256=products))
-    connection.execute(
-        "INSERT OR REPLACE INTO manifest VALUES (1, ?, ?, "
-        "(SELECT count(*) FROM document), (SELECT count(*) FROM chunk))",
-        (uuid.uuid4().hex, lock),
+    connection.executemany(
+        "INSERT INTO product VALUES (?, ?, ?, ?)",
+        [(each.code, each.name, json.dumps(each.facts), each.document.id) for each in products],
     )
 
 
-def explain(error: Exception, path: Path) -> str:
+def _delete_documents(connection: sqlite3.Connection, names: Sequence[str]) -> None:
+    """Take these documents out of the tables, chunks and product facts with them, and of the
+    manifest's counts."""
+    among = "IN (SELECT value FROM json_each(?1))"
+    ids = (json.dumps(list(names)),)
+    connection.execute(
+        f"UPDATE manifest SET "  # noqa: S608 - fixed words
+        f"documents = documents - (SELECT count(*) FROM document WHERE id {among}), "
+        f"chunks = chunks - (SELECT count(*) FROM chunk WHERE document_id {among})",
+        ids,
+    )
+    connection.execute(f"DELETE FROM document WHERE id {among}", ids)  # noqa: S608
+
+
+# --- the manifest --------------------------------------------------------------------------------
+
+
+def _write_manifest(
+    connection: sqlite3.Connection, manifest: Manifest, documents: int, chunks: int
+) -> None:
+    """Note the state of the tables, under a new generation so that readers read again."""
+    connection.execute(
+        "INSERT OR REPLACE INTO manifest VALUES (1, ?, ?, ?, ?)",
+        (uuid.uuid4().hex, to_json(manifest), documents, chunks),
+    )
+
+
+def _note_change(
+    connection: sqlite3.Connection, manifest: Manifest, documents: int, chunks: int
+) -> None:
+    """Note so many more documents and chunks. Inside a run its end takes the hashes; outside, they
+    are taken now.
+
+    From here on the index is no rebuild's any more if the run is an ingest. The folder stays that
+    of the last run that was done, so that a name mistyped once is not taken again.
+    """
+    running = runs.origin_of(connection, "running")
+    if running:
+        origin = manifest.origin if manifest.origin.command == running.command else running
+        manifest = replace(manifest, corpus_sha256="", products_sha256="", origin=origin)
+    else:
+        corpus, products = table_hashes(connection)
+        manifest = replace(manifest, corpus_sha256=corpus, products_sha256=products)
+    # From what was noted before, never counted anew: that would cover up the loss of a row.
+    before = connection.execute("SELECT documents, chunks FROM manifest").fetchone()
+    _write_manifest(connection, manifest, before[0] + documents, before[1] + chunks)
+
+
+def _seal(connection: sqlite3.Connection, origin: Origin | None) -> None:
+    """Note what the index holds after a run, and whose it is; what a reader has read stays true."""
+    row = connection.execute("SELECT lock FROM manifest").fetchone()
+    if row is None:
+        return
+    with suppress(Damaged):  # the run is recorded all the same; whoever reads the index is told
+        manifest = from_json(row["lock"])
+        if not manifest.corpus_sha256:
+            corpus, products = table_hashes(connection)
+            manifest = replace(manifest, corpus_sha256=corpus, products_sha256=products)
+        lock = to_json(replace(manifest, origin=origin or manifest.origin))
+        connection.execute("UPDATE manifest SET lock = ?1 WHERE lock <> ?1", (lock,))
+
+
+def explain(error: Exception, path: Path, origin: Origin) -> str:
     """What went wrong with the file, and what to do about it."""
     code = getattr(error, "sqlite_errorname", "")  # faults of the Python module carry none
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -346,7 +400,7 @@ def explain(error: Exception, path: Path) -> str:
         return f"What was to be written contradicts itself ({error}). {path} is as it was before."
     if "already exists" in str(error):
         return f"{path} is another program's file ({error}). Name another one with LABKIT_INDEX."
-    return f"{path} is damaged or is no index ({error}). Move it away and run: labkit rebuild"
+    return f"{path} is damaged or is no index ({error}). Move it away, then run: {mend(origin)}"
 
 
 def _unusable(path: Path, error: Exception) -> str:

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from labkit.similarity import MARGIN, cosines
 from labkit.store import sqlite as reference
+from labkit.store.manifest import read_manifest
 from labkit.store.rows import damaged, decode_vector, encode_vector
 from labkit.store.snapshot import Snapshot, read_snapshot
-from labkit.store.sqlite import SqliteStore, explain, read_manifest
+from labkit.store.sqlite import SqliteStore, explain
 from labkit.types import Eligible, Hit, Matrix, StoreError, Vector
 
 MOST = 4096  # neighbours that vec0 gives at most
@@ -126,7 +127,7 @@ class SqliteVecStore(SqliteStore):
             with super()._open(mode) as connection:
                 yield connection
         except _apsw_errors() as error:
-            raise StoreError(explain(_as_sqlite3(error), self.path)) from error
+            raise StoreError(explain(_as_sqlite3(error), self.path, self._origin())) from error
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         extension = self.extension_path or _packaged_extension()

@@ -589,8 +589,11 @@ def test_a_missing_index_is_exit_2_and_says_how_to_build_it(
 ) -> None:
     code, out, err = empty.run(*command)
     assert (code, out) == (USAGE, "")
-    assert err.startswith("labkit: There is no index ")
-    assert err.endswith("Run: labkit rebuild\n")
+    assert err == (
+        f"labkit: There is no index at {empty.path / 'index.sqlite'}. If there should be one, "
+        "check LABKIT_INDEX; to make it, run: labkit ingest --source FOLDER, FOLDER being that of "
+        "your documents; or, for the documents that the settings name, run: labkit rebuild\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["answer", "search", "probe"])
@@ -944,9 +947,11 @@ def test_questions_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_messages_name_the_command_as_the_person_typed_it(
     empty: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert empty.run("stats")[2].endswith("Run: labkit rebuild\n")
+    assert empty.run("stats")[2].endswith(", run: labkit rebuild\n")
     monkeypatch.setenv("LABKIT_COMMAND", "./lab")
-    assert empty.run("stats")[2].endswith("Run: ./lab rebuild\n")
+    said = empty.run("stats")[2]
+    assert "run: ./lab ingest --source FOLDER, " in said
+    assert said.endswith("run: ./lab rebuild\n")
     assert empty.run("nonsense")[2].endswith("See ./lab --help.\n")
 
 

@@ -25,16 +25,22 @@ from builders import ToyEmbedder, document
 from conftest import CHECKOUT, DAY
 from labkit.answering.access_filter import admit
 from labkit.chunking import CharacterChunker, MarkdownChunker
-from labkit.documents import product_document
-from labkit.documents.reading import Folder, read_folder
+from labkit.documents import corpus_hash, product_document
+from labkit.documents.reading import read_folder
 from labkit.documents.rules import Rules
 from labkit.embedding.checks import TextRefused, TextTooLong
-from labkit.indexing import Source, rebuild
-from labkit.ingestion.changes import Changes, chunk_changes, plan_changes
-from labkit.ingestion.incremental import IngestPlan, ingest, plan
-from labkit.ingestion.one_writer import one_writer
-from labkit.ingestion.owner import check_space, made_by
+from labkit.indexing import (
+    Source,
+    chunk_changes,
+    ingest,
+    origin_of,
+    plan,
+    plan_changes,
+    rebuild,
+)
 from labkit.store import SqliteStore
+from labkit.store.lock import index_lock
+from labkit.store.manifest import check_space
 from labkit.types import (
     Chunk,
     Chunker,
@@ -44,11 +50,13 @@ from labkit.types import (
     FileFault,
     IngestRun,
     Matrix,
+    Origin,
     Product,
     Role,
     StoreError,
     Viewer,
 )
+from stores import connections, hashes, last_run, trace, upsert
 
 GOVERNED = {
     "title": "Gate GX-1",
@@ -59,7 +67,7 @@ GOVERNED = {
     "valid_from": date(2026, 1, 1),
     "version": "1",
 }
-ROOT = Path("somewhere")
+ROOT = "somewhere"
 CHUNKER = CharacterChunker(40, 0)
 SECTIONS = "\n\n".join(
     f"## Part {n}\n\n" + f"Paragraph {n} says what part {n} is about. " * 3 for n in range(9)
@@ -71,9 +79,10 @@ def gx(height: str = "2 m") -> Product:
     return Product("GX-1", "Gate", facts, product_document("GX-1", facts, GOVERNED))
 
 
-def tree(*items: Document | Product, **more: Any) -> Folder:
+def tree(*items: Document | Product, **more: Any) -> Source:
     documents = [item for item in items if isinstance(item, Document)]
-    return Folder(documents, [item for item in items if isinstance(item, Product)], **more)
+    products = [item for item in items if isinstance(item, Product)]
+    return Source(documents, products, **{"root": ROOT, **more})
 
 
 @pytest.fixture
@@ -92,7 +101,7 @@ def run(
     """One run; whatever the embedder is, it is asked for what `embedded` counts."""
     model = embedder or ToyEmbedder()
     before = len(model.calls)
-    done = ingest(tree(*items, **more), ROOT, chunker, model, store, full=full)
+    done = ingest(tree(*items, **more), chunker, model, store, full=full)
     assert done.embedded == sum(len(texts) for texts, _ in model.calls[before:])
     assert {role for _, role in model.calls} <= {"passage"}
     return done
@@ -106,11 +115,11 @@ def content(store: SqliteStore) -> Any:
     """All that a search can see, in an order of its own."""
     found = {
         chunk.id: (chunk, vector.tobytes())
-        for name in store.document_hashes()
-        for chunk, vector in store.chunk_vectors(name)
+        for name in hashes(store)
+        for chunk, vector in store.chunks(name)
     }
     manifest = store.manifest()
-    return manifest, dict(sorted(found.items())), store.document_hashes(), store.stats()
+    return manifest, dict(sorted(found.items())), hashes(store), store.stats()
 
 
 # --- what has changed ----------------------------------------------------------------------------
@@ -119,8 +128,13 @@ def content(store: SqliteStore) -> Any:
 def test_what_is_there_before_and_now_is_told_apart() -> None:
     before = {"stays": "1", "edited": "1", "goes": "1"}
     now = {"edited": "2", "comes": "1", "stays": "1"}
-    assert plan_changes(before, now) == Changes(["comes"], ["edited"], ["goes"], ["stays"])
-    assert plan_changes({}, {}) == Changes([], [], [], [])
+    assert plan_changes(before, now) == {
+        "added": ["comes"],
+        "changed": ["edited"],
+        "removed": ["goes"],
+        "unchanged": ["stays"],
+    }
+    assert plan_changes({}, {}) == {"added": [], "changed": [], "removed": [], "unchanged": []}
 
 
 HASHES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("12"))
@@ -131,10 +145,10 @@ def test_each_id_is_in_one_list_in_order_and_the_way_back_mirrors_it(
     before: dict[str, str], now: dict[str, str]
 ) -> None:
     found = plan_changes(before, now)
-    assert sorted(chain(*found)) == sorted({*before, *now})
-    assert all(names == sorted(names) for names in found)
+    assert sorted(chain(*found.values())) == sorted({*before, *now})
+    assert all(names == sorted(names) for names in found.values())
     back = plan_changes(now, before)
-    assert back == Changes(found.removed, found.changed, found.added, found.unchanged)
+    assert back == {**found, "added": found["removed"], "removed": found["added"]}
 
 
 def chunks_of(*texts: str, **changes: Any) -> list[Chunk]:
@@ -166,8 +180,8 @@ def test_a_first_run_embeds_everything_and_writes_down_what_it_did(store: Sqlite
     assert (done.command, done.root, done.status) == ("ingest", "somewhere", "done")
     assert (done.failed, done.faults, done.notes) == (0, (), ())
     assert done.started <= done.finished
-    assert store.last_run() == done
-    assert made_by(store) == "ingest"
+    assert last_run(store) == done
+    assert origin_of(store).command == "ingest"
 
 
 def test_a_second_run_embeds_nothing_and_leaves_the_index_untouched(store: SqliteStore) -> None:
@@ -226,7 +240,7 @@ def test_what_is_shortened_or_removed_leaves_nothing_behind(store: SqliteStore) 
     done = run(store, document("a", "East. " * 20), document("c"))
     assert (counts(done), done.embedded) == ((0, 1, 1, 1), 0)
     assert b"pelican" not in store.path.read_bytes()
-    assert sorted(store.document_hashes()) == ["a", "c"]
+    assert sorted(hashes(store)) == ["a", "c"]
     assert done.chunks == len(store.snapshot().chunks)
 
 
@@ -236,7 +250,7 @@ def test_product_facts_come_change_and_go_with_their_products(store: SqliteStore
     assert (counts(changed), changed.embedded, store.stats().products) == ((0, 1, 0, 1), 1, 1)
     gone = run(store, document("a"))
     assert (counts(gone), store.stats().products) == ((0, 0, 1, 1), 0)
-    assert sorted(store.document_hashes()) == ["a"]
+    assert sorted(hashes(store)) == ["a"]
 
 
 def test_a_file_that_can_no_longer_be_read_no_longer_answers(store: SqliteStore) -> None:
@@ -246,7 +260,7 @@ def test_a_file_that_can_no_longer_be_read_no_longer_answers(store: SqliteStore)
     done = run(store, document("a"), faults=faults, notes=notes)
     assert (counts(done), done.failed, done.status) == ((0, 0, 1, 1), 1, "done")
     assert (done.faults, done.notes) == (faults, notes)
-    assert sorted(store.document_hashes()) == ["a"]
+    assert sorted(hashes(store)) == ["a"]
     assert run(store, document("a"), document("b")).added == 1
 
 
@@ -324,7 +338,7 @@ def test_a_document_that_the_model_refuses_is_left_out_and_stops_no_other(
     assert done.faults == tuple(
         FileFault(f"{name}.md", "text 0 was refused.") for name in ("b", "f", "new")
     )
-    assert sorted(store.document_hashes()) == list("acdeg")
+    assert sorted(hashes(store)) == list("acdeg")
     again = run(store, *now, embedder=Refuses())
     assert (counts(again), again.failed, again.embedded) == ((0, 0, 0, 5), 2, 0)
 
@@ -353,7 +367,7 @@ def test_until_all_is_embedded_the_old_index_answers(
     run(store, *MANY)
     before = content(store)
     with pytest.raises(type(error)):
-        ingest(tree(*MANY), ROOT, CharacterChunker(50, 5), FailsAt(2, error), store)
+        ingest(tree(*MANY), CharacterChunker(50, 5), FailsAt(2, error), store)
     assert content(store) == before
 
 
@@ -361,11 +375,16 @@ def test_full_mends_an_index_whose_rows_are_damaged(store: SqliteStore) -> None:
     run(store, document("a"), document("b"))
     with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute("UPDATE chunk SET text = 'Other words.' WHERE id = 'a#0'")
-    with pytest.raises(StoreError, match=r"The index is damaged: a#0"):
-        run(SqliteStore(store.path), document("a"), document("b"))
     mended = SqliteStore(store.path)
-    assert run(mended, document("a"), document("b"), full=True).added == 2
-    assert len(mended.snapshot().chunks) == 2
+    assert run(mended, document("a"), document("b")).unchanged == 2
+    with pytest.raises(StoreError) as caught:
+        mended.passages()
+    assert str(caught.value) == (
+        "The index is damaged: a#0: what the row holds is not what was indexed. "
+        "Run: labkit ingest --source somewhere --full"
+    )
+    assert run(mended, document("a"), document("b"), full=True).unchanged == 2
+    assert len(mended.passages()) == 2
 
 
 # --- an empty folder -----------------------------------------------------------------------------
@@ -402,7 +421,7 @@ def test_where_files_are_there_and_none_may_be_read_none_answers(store: SqliteSt
     run(store, document("a"), document("b"), gx())
     done = run(store, faults=FAULTS, seen=1)
     assert (done.status, done.documents, done.removed, done.failed) == ("done", 0, 3, 1)
-    assert store.document_hashes() == {}
+    assert hashes(store) == {}
     assert store.stats().products == 0
     assert run(store, seen=1).removed == 0
     assert run(store, document("a")).added == 1
@@ -439,7 +458,7 @@ def stopped_count(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None
     def count(_: Sequence[Chunk]) -> dict[str, str]:
         raise error
 
-    monkeypatch.setattr("labkit.ingestion.incremental.near_duplicates", count)
+    monkeypatch.setattr("labkit.indexing.near_duplicates", count)
 
 
 REPEATED = "The east gate opens at eight and closes when the last lorry has left the yard."
@@ -459,11 +478,11 @@ def test_a_run_whose_index_is_whole_is_done_whatever_stops_the_count(
     with monkeypatch.context() as stopping:
         stopped_count(stopping, error)
         with pytest.raises(type(error)):
-            ingest(tree(*now), ROOT, chunker, ToyEmbedder(), store)
-    last = store.last_run()
+            ingest(tree(*now), chunker, ToyEmbedder(), store)
+    last = last_run(store)
     assert last is not None
     assert (last.status, last.documents, last.near_duplicates) == ("done", 2, 0)
-    assert made_by(store) == "ingest"
+    assert origin_of(store).command == "ingest"
     again = run(store, *now, chunker=chunker)
     assert (again.unchanged, again.near_duplicates) == (2, 1), "counted after all"
 
@@ -489,11 +508,11 @@ def test_a_run_that_is_stopped_while_it_is_written_down_is_done(
 
     monkeypatch.setattr(store, "finish_run", once)
     with pytest.raises(KeyboardInterrupt):
-        ingest(tree(document("a"), document("b")), ROOT, CHUNKER, ToyEmbedder(), store, full=full)
-    last = store.last_run()
+        ingest(tree(document("a"), document("b")), CHUNKER, ToyEmbedder(), store, full=full)
+    last = last_run(store)
     assert last is not None
     assert (last.status, last.documents) == ("done", 2)
-    assert made_by(store) == "ingest"
+    assert origin_of(store).command == "ingest"
 
 
 class FailsAt(ToyEmbedder):
@@ -516,7 +535,7 @@ MANY = [document(f"d{n:03d}", f"Line {n}.") for n in range(2 * GROUP + 2)]
 @pytest.fixture
 def _small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few texts a call of the model, so that few documents make several."""
-    monkeypatch.setattr("labkit.ingestion.incremental.GROUP", GROUP)
+    monkeypatch.setattr("labkit.indexing.GROUP", GROUP)
 
 
 @pytest.mark.usefixtures("_small_groups")
@@ -533,8 +552,8 @@ def test_what_was_done_stays_and_the_next_run_embeds_only_the_rest(
     store: SqliteStore, turn: int, error: BaseException, status: str
 ) -> None:
     with pytest.raises(type(error)):
-        ingest(tree(*MANY), ROOT, CHUNKER, FailsAt(turn, error), store)
-    stopped = store.last_run()
+        ingest(tree(*MANY), CHUNKER, FailsAt(turn, error), store)
+    stopped = last_run(store)
     assert stopped is not None
     done = (turn - 1) * GROUP
     assert (stopped.status, stopped.embedded, stopped.added) == (status, done, done)
@@ -554,7 +573,7 @@ def test_documents_are_embedded_together_in_even_calls(
     embedder = ToyEmbedder()
     told: list[tuple[int, int]] = []
     items = [document(f"d{n}", "x" * 40 * count) for n, count in enumerate(chunks)]
-    ingest(tree(*items), ROOT, CHUNKER, embedder, store, lambda *now: told.append(now))
+    ingest(tree(*items), CHUNKER, embedder, store, lambda *now: told.append(now))
     assert [len(texts) for texts, _ in embedder.calls] == calls
     assert told == [(sum(calls[: n + 1]), sum(calls)) for n in range(len(calls))]
 
@@ -570,7 +589,7 @@ def test_an_error_half_way_says_what_stays_and_one_before_any_write_does_not(
     for turn, notes in ((1, []), (2, [stays])):
         error = StoreError("The disk is full. The index is as it was before.")
         with pytest.raises(StoreError) as caught:
-            ingest(tree(*MANY), ROOT, CHUNKER, FailsAt(turn, error), store)
+            ingest(tree(*MANY), CHUNKER, FailsAt(turn, error), store)
         assert getattr(caught.value, "__notes__", []) == notes
 
 
@@ -584,11 +603,11 @@ def test_what_must_no_longer_answer_leaves_before_anything_is_embedded(store: Sq
     run(store, document("goes"), document("closed"), document("stays"))
     now = document("closed", scope="ACME/support"), document("stays"), document("comes", "New.")
     with pytest.raises(EmbeddingError):
-        ingest(tree(*now), ROOT, CHUNKER, FailsAt(1, EmbeddingError("gone")), store)
+        ingest(tree(*now), CHUNKER, FailsAt(1, EmbeddingError("gone")), store)
     reader = admit(Viewer("ACME", frozenset({"readers"})), DAY)
     vector = np.ones(8, np.float32)
     assert [hit.chunk.id for hit in store.search(vector, 9, reader)] == ["stays#0"]
-    stopped = store.last_run()
+    stopped = last_run(store)
     assert stopped is not None
     assert counts(stopped) == (0, 1, 1, 1)
 
@@ -598,12 +617,12 @@ def test_an_index_that_rebuild_made_stays_whole_until_ingest_replaces_it(
     store: SqliteStore,
 ) -> None:
     rebuild(Source(MANY, []), CHUNKER, ToyEmbedder(), store)
-    assert made_by(store) == "rebuild"
+    assert origin_of(store).command == "rebuild"
     with pytest.raises(EmbeddingError):
-        ingest(tree(*MANY), ROOT, MarkdownChunker(), FailsAt(2, EmbeddingError("gone")), store)
-    assert made_by(store) == "rebuild"
+        ingest(tree(*MANY), MarkdownChunker(), FailsAt(2, EmbeddingError("gone")), store)
+    assert origin_of(store).command == "rebuild"
     run(store, *MANY, chunker=MarkdownChunker())
-    assert made_by(store) == "ingest"
+    assert origin_of(store).command == "ingest"
 
 
 # --- others at work ------------------------------------------------------------------------------
@@ -632,7 +651,7 @@ def test_readers_and_writers_work_while_a_run_embeds(
     def act() -> None:
         seen.append(len(other.snapshot().chunks))
         extra = document("extra")
-        other.upsert_document(extra, CHUNKER.chunk(extra), np.ones((1, 8), np.float32))
+        upsert(other, extra, CHUNKER.chunk(extra), np.ones((1, 8), np.float32))
 
     done = run(store, document("a"), document("b"), embedder=Meanwhile(act))
     assert seen == [1]
@@ -657,21 +676,21 @@ def test_an_index_that_was_built_anew_meanwhile_is_not_mixed(
 
     with pytest.raises(StoreError, match=message):
         run(store, document("a"), document("b"), embedder=Meanwhile(act))
-    assert sorted(store.document_hashes()) == ["a"]
+    assert sorted(hashes(store)) == ["a"]
     assert store.manifest().chunker == chunker.version
 
 
 def test_one_run_at_a_time(tmp_path: Path) -> None:
     index = tmp_path / "folder/index.sqlite"
-    with one_writer(index):
+    with index_lock(index):
         with (
             pytest.raises(StoreError, match="Another run is at work on this index"),
-            one_writer(index),
+            index_lock(index),
         ):
             pass
-        with one_writer(tmp_path / "another.sqlite"):
+        with index_lock(tmp_path / "another.sqlite"):
             pass
-    with one_writer(index):
+    with index_lock(index):
         pass
 
 
@@ -679,17 +698,17 @@ def test_a_run_that_is_killed_lets_go_of_the_index(tmp_path: Path) -> None:
     index = tmp_path / "index.sqlite"
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from labkit.ingestion.one_writer import one_writer\n"
-        f"with one_writer(Path({str(index)!r})):\n"
+        "from labkit.store.lock import index_lock\n"
+        f"with index_lock(Path({str(index)!r})):\n"
         "    print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as held:
         assert held.stdout is not None
         assert held.stdout.readline() == "held\n"
-        with pytest.raises(StoreError, match="Another run"), one_writer(index):
+        with pytest.raises(StoreError, match="Another run"), index_lock(index):
             pass
         held.kill()
-    with one_writer(index):
+    with index_lock(index):
         pass
 
 
@@ -698,7 +717,7 @@ def test_a_lock_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "index.sqlite.lock").mkdir()
     for index in (tmp_path / "file/index.sqlite", tmp_path / "index.sqlite"):
         said = r"index\.sqlite\.lock cannot be opened .* Check its folder"
-        with pytest.raises(StoreError, match=said), one_writer(index):
+        with pytest.raises(StoreError, match=said), index_lock(index):
             pass
 
 
@@ -707,43 +726,10 @@ def test_the_lock_is_a_file_of_its_own(tmp_path: Path, name: str) -> None:
     """Whatever the index is called, and whatever lies beside it."""
     for other in ("poetry.lock", "index.lock"):
         (tmp_path / other).write_text("not yours")
-    with one_writer(tmp_path / name):
+    with index_lock(tmp_path / name):
         assert (tmp_path / f"{name}.lock").exists()
     for other in ("poetry.lock", "index.lock"):
         assert (tmp_path / other).read_text() == "not yours"
-
-
-# --- plan ----------------------------------------------------------------------------------------
-
-
-def test_a_plan_says_what_a_run_would_do_and_changes_nothing(store: SqliteStore) -> None:
-    first = plan(tree(document("a"), gx()), CHUNKER, ToyEmbedder(), store)
-    assert first == IngestPlan(added=["PRODUCT-GX-1", "a"], to_embed=2)
-    assert not store.path.exists()
-    text = "East. " * 20
-    run(store, document("a", text), document("b"), document("c"))
-    before = store.path.read_bytes()
-    now = tree(document("a", text + "West."), document("c"), document("d"))
-    found = plan(now, CHUNKER, ToyEmbedder(), store)
-    assert found == IngestPlan(["d"], ["a"], ["b"], ["c"], to_embed=2)
-    assert found.does_something
-    assert store.path.read_bytes() == before
-    assert run(store, *now.documents).embedded == found.to_embed
-    assert not plan(now, CHUNKER, ToyEmbedder(), store).does_something
-
-
-def test_a_plan_names_settings_that_differ_and_counts_everything(store: SqliteStore) -> None:
-    item = document("a", "East. " * 20)
-    run(store, item)
-    other = CharacterChunker(30, 0)
-    found = plan(tree(item), other, ToyEmbedder(model="other"), store)
-    assert found.settings == {
-        "embedder.model": ("toy", "other"),
-        "chunker": ("chars-40-overlap-0-v2", "chars-30-overlap-0-v2"),
-    }
-    assert (found.unchanged, found.to_embed) == (["a"], len(other.chunk(item)))
-    full = plan(tree(item), CHUNKER, ToyEmbedder(), store, full=True)
-    assert (full.unchanged, full.to_embed, full.settings) == (["a"], 3, {})
 
 
 # --- whose index it is ---------------------------------------------------------------------------
@@ -751,67 +737,97 @@ def test_a_plan_names_settings_that_differ_and_counts_everything(store: SqliteSt
 
 def noted(store: SqliteStore, *runs: tuple[Any, Any]) -> SqliteStore:
     for command, status in runs:
-        run_id = store.start_run(command, "")
+        run_id = store.start_run(command, ROOT)
         if status != "running":
             store.finish_run(run_id, IngestRun(command, "", "", status=status))
     return store
 
 
-@pytest.mark.parametrize(
-    ("runs", "command"),
-    [
-        ([("rebuild", "done")], "rebuild"),
-        ([("rebuild", "done"), ("ingest", "done")], "ingest"),
-        ([("ingest", "done"), ("rebuild", "done")], "rebuild"),
-        ([("rebuild", "done"), ("ingest", "failed")], "rebuild"),
-        ([("ingest", "done"), *[("ingest", "failed")] * 30], "ingest"),
-        ([("rebuild", "done"), *[("ingest", "failed")] * 30], "rebuild"),
-        ([("ingest", "interrupted")], "ingest"),
-        ([("ingest", "running")], "ingest"),
-    ],
-)
-def test_the_last_run_that_was_done_tells_whose_index_it_is(
-    store: SqliteStore, runs: list[tuple[Any, Any]], command: str
-) -> None:
-    assert made_by(noted(store, *runs)) == command
+def rebuilt(store: SqliteStore, *documents: Document) -> None:
+    rebuild(Source(list(documents), [], "a folder"), CHUNKER, ToyEmbedder(), store)
 
 
-@pytest.mark.parametrize("status", ["failed", "interrupted"])
-@pytest.mark.parametrize("count", ["added", "changed", "removed"])
-def test_a_run_that_was_stopped_after_it_had_written_has_made_the_index_its_own(
-    store: SqliteStore, status: Any, count: str
+REBUILD, INGEST = Origin("rebuild", "a folder"), Origin("ingest", ROOT)
+
+
+def test_an_index_is_that_of_the_command_and_the_folder_that_made_it(store: SqliteStore) -> None:
+    rebuilt(store, document("a"))
+    assert store.manifest().origin == REBUILD
+    run(store, document("a"))
+    assert store.manifest().origin == INGEST, "although there was nothing to write"
+    run(store, document("a"), root="elsewhere")
+    assert store.manifest().origin == Origin("ingest", "elsewhere")
+    rebuilt(store, document("a"))
+    assert store.manifest().origin == REBUILD
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted", "running"])
+def test_a_run_that_wrote_nothing_does_not_make_an_index_its_own(
+    store: SqliteStore, status: str
 ) -> None:
-    noted(store, ("rebuild", "done"))
-    wrote = IngestRun("ingest", "", "", status=status, **{count: 1})
-    store.finish_run(store.start_run("ingest", ""), wrote)
-    assert made_by(noted(store, ("ingest", "failed"))) == "ingest"
-    assert made_by(noted(store, ("rebuild", "done"))) == "rebuild"
+    rebuilt(store, document("a"))
+    noted(store, *[("ingest", status)] * 30)
+    assert store.manifest().origin == origin_of(store) == REBUILD
 
 
 @pytest.mark.usefixtures("_small_groups")
 def test_an_index_of_a_rebuild_that_a_run_has_half_changed_is_no_rebuilds_any_more(
     store: SqliteStore,
 ) -> None:
-    rebuild(Source(MANY[:1], []), CHUNKER, ToyEmbedder(), store)
+    rebuilt(store, *MANY[:1])
     with pytest.raises(KeyboardInterrupt):
-        ingest(tree(*MANY), ROOT, CHUNKER, FailsAt(2, KeyboardInterrupt()), store)
-    assert made_by(store) == "ingest"
+        ingest(tree(*MANY), CHUNKER, FailsAt(2, KeyboardInterrupt()), store)
+    assert store.manifest().origin == INGEST
 
 
 def test_a_run_that_was_killed_after_it_had_written_has_made_the_index_its_own(
     store: SqliteStore,
 ) -> None:
-    a, b = document("a"), document("b")
-    rebuild(Source([a], []), CHUNKER, ToyEmbedder(), store)
+    """Its record was never finished; the origin was written with the documents."""
+    rebuilt(store, document("a"))
     noted(store, ("ingest", "running"))
-    assert made_by(store) == "rebuild", "it has written nothing yet"
-    store.upsert_document(b, CHUNKER.chunk(b), np.ones((1, 8), np.float32))
-    assert made_by(store) == "ingest"
+    new = document("b")
+    (chunk,) = CHUNKER.chunk(new)
+    upsert(store, new, [chunk], ToyEmbedder().embed([chunk.searchable], "passage"))
+    assert store.manifest().origin == INGEST
+    assert (store.manifest().corpus_sha256, store.manifest().products_sha256) == ("", "")
+    assert [chunk.id for chunk in store.passages()] == ["a#0", "b#0"], "and it can be read"
+    run(store, document("a"), new)
+    assert content(store) == content_at_once(store, [document("a"), new])
 
 
-def test_an_index_from_before_runs_were_recorded_is_a_rebuilds(store: SqliteStore) -> None:
+def test_what_is_written_outside_a_run_leaves_the_origin_as_it_is(store: SqliteStore) -> None:
+    rebuilt(store, document("a"))
+    upsert(store, document("a"), [], np.empty((0, 8), np.float32))
+    store.delete(["a"])
+    assert store.manifest().origin == REBUILD
+
+
+@pytest.mark.parametrize(
+    ("runs", "command"),
+    [
+        ([], ""),
+        ([("rebuild", "done")], "rebuild"),
+        ([("ingest", "done"), ("rebuild", "failed")], "ingest"),
+        ([("ingest", "interrupted")], "ingest"),
+        ([("ingest", "running")], "ingest"),
+    ],
+)
+@pytest.mark.parametrize("lock", ["json_remove(lock, '$.origin')", "'{}'", None])
+def test_where_the_manifest_cannot_tell_the_runs_do(
+    store: SqliteStore, runs: list[tuple[Any, Any]], command: str, lock: str | None
+) -> None:
+    """In an index from before origins were noted, in a damaged one, and before the first build."""
+    if lock is not None:
+        rebuilt(store, document("a"))
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute("DELETE FROM ingest_run")
+    noted(store, *runs)
+    if lock is not None:
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute(f"UPDATE manifest SET lock = {lock}")
     store.initialize()
-    assert made_by(store) == "rebuild"
+    assert origin_of(store) == Origin(command, ROOT if runs else "")
 
 
 def test_a_question_needs_the_same_embedder_and_analyser(store: SqliteStore) -> None:
@@ -822,10 +838,67 @@ def test_a_question_needs_the_same_embedder_and_analyser(store: SqliteStore) -> 
         check_space(manifest, ToyEmbedder(model="other").identity)
     assert str(caught.value) == (
         "The index does not fit these settings: 'embedder.model' is 'toy' in the index and "
-        "'other' now. Run: labkit reindex"
+        "'other' now. Run: labkit ingest --source somewhere"
     )
     with pytest.raises(StoreError, match="'analyser' is 'old' in the index"):
         check_space(replace(manifest, analyser="old"), ToyEmbedder().identity)
+
+
+# --- the work grows with the documents, not with their square ------------------------------------
+
+
+def statements_of(path: Path, work: Callable[[], object]) -> list[str]:
+    """Every statement that SQLite runs on an index while `work` is done."""
+    seen: list[str] = []
+    with connections(lambda connection: trace(connection, seen.append)):
+        work()
+    return seen
+
+
+def test_a_run_makes_as_many_commits_as_groups_and_looks_at_each_row_once(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted, not timed, with 2,560 documents: 20 groups."""
+    documents = [document(f"d{n:04d}", f"Line {n}.") for n in range(20 * 128)]
+    hashed: list[int] = []
+
+    def counted(pairs: Any) -> str:
+        hashed.append(len(held := list(pairs)))
+        return corpus_hash(held)
+
+    monkeypatch.setattr("labkit.store.snapshot.corpus_hash", counted)
+    seen = statements_of(store.path, lambda: run(store, *documents))
+    commits = [each for each in seen if each.startswith("COMMIT")]
+    # Besides the groups: the schema, the start, the empty index, the end, the count of repeats.
+    assert len(commits) == 20 + 5
+    assert sum("INSERT INTO chunk " in each for each in seen) == len(documents)
+    assert len(seen) < 2 * len(documents) + 20 * 30, "two statements for each document"
+    # The empty index, the end of the run, and the check of whoever reads it: never for a group.
+    assert sum(hashed) == 2 * len(documents)
+
+
+def test_planning_reads_no_vector_of_what_is_unchanged(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [document(f"d{n:04d}", f"Line {n}.") for n in range(2_000)]
+    run(store, *documents)
+
+    def decode(_: bytes) -> Any:
+        raise AssertionError("a vector is read")
+
+    monkeypatch.setattr("labkit.store.sqlite.decode_vector", decode)
+    seen = statements_of(store.path, lambda: plan(tree(*documents), CHUNKER, ToyEmbedder(), store))
+    assert not [each for each in seen if "FROM chunk" in each]
+    assert len(seen) < 30, "the same few for any number of documents"
+
+
+def test_closing_many_documents_to_readers_takes_few_commits(store: SqliteStore) -> None:
+    """They need no new vector, and go together all the same."""
+    names = [f"d{n:03d}" for n in range(256)]
+    run(store, *map(document, names))
+    now = [document(name, scope="ACME/support") for name in names]
+    seen = statements_of(store.path, lambda: run(store, *now))
+    assert len([each for each in seen if each.startswith("COMMIT")]) == 2 + 3
 
 
 # --- the record of a rebuild ---------------------------------------------------------------------
@@ -834,7 +907,7 @@ def test_a_question_needs_the_same_embedder_and_analyser(store: SqliteStore) -> 
 def test_a_rebuild_is_written_down_once_it_is_done(store: SqliteStore) -> None:
     a, b = document("a", "East. " * 20), document("b", "West.")
     rebuild(Source([a, b], [gx()], "/a/folder"), CHUNKER, ToyEmbedder(), store)
-    first = store.last_run()
+    first = last_run(store)
     assert first is not None
     assert (first.command, first.root, first.status) == ("rebuild", "/a/folder", "done")
     assert (first.documents, first.chunks, first.embedded) == (3, 5, 5)
@@ -842,21 +915,30 @@ def test_a_rebuild_is_written_down_once_it_is_done(store: SqliteStore) -> None:
     failing: Any = FailsAt(1, EmbeddingError("gone"))
     with pytest.raises(EmbeddingError):
         rebuild(Source([a], []), CHUNKER, failing, store)
-    assert store.last_run() == first
+    assert last_run(store) == first
     rebuild(Source([a, document("b", "East.")], []), CHUNKER, ToyEmbedder(), store)
-    second = store.last_run()
+    second = last_run(store)
     assert second is not None
     assert counts(second) == (0, 1, 1, 1)
 
 
-def test_a_rebuild_over_a_damaged_index_counts_everything_as_added(store: SqliteStore) -> None:
-    rebuild(Source([document("a")], []), CHUNKER, ToyEmbedder(), store)
+@pytest.mark.parametrize(
+    ("damage", "counted"),
+    [
+        ("UPDATE manifest SET lock = '{}'", (0, 0, 0, 1)),
+        ("UPDATE document SET content_hash = replace(content_hash, 'a', 'b')", (0, 1, 0, 0)),
+    ],
+)
+def test_a_rebuild_over_a_damaged_index_counts_what_can_still_be_told(
+    store: SqliteStore, damage: str, counted: tuple[int, int, int, int]
+) -> None:
+    rebuilt(store, document("a"))
     with closing(sqlite3.connect(store.path)) as connection, connection:
-        connection.execute("UPDATE manifest SET lock = '{}'")
-    rebuild(Source([document("a")], []), CHUNKER, ToyEmbedder(), store)
-    last = store.last_run()
+        connection.execute(damage)
+    rebuilt(store, document("a"))
+    last = last_run(store)
     assert last is not None
-    assert counts(last) == (1, 0, 0, 0)
+    assert counts(last) == counted
 
 
 # --- the knowledge base --------------------------------------------------------------------------
@@ -874,7 +956,9 @@ def test_the_knowledge_base_a_paragraph_edited_a_page_retired_a_page_gone(
 
     def again() -> tuple[IngestRun, list[str]]:
         embedder = ToyEmbedder()
-        done = ingest(read_folder(knowledge, Rules()), knowledge, chunker, embedder, store)
+        done = ingest(
+            Source.of(read_folder(knowledge, Rules()), knowledge), chunker, embedder, store
+        )
         return done, [text for texts, _ in embedder.calls for text in texts]
 
     first, texts = again()
@@ -897,6 +981,6 @@ def test_the_knowledge_base_a_paragraph_edited_a_page_retired_a_page_gone(
     (knowledge / ".aiignore").write_text("support/gateway-error-catalogue.md\n", encoding="utf-8")
     (knowledge / "support/.aiignore").unlink(missing_ok=True)
     excluded, texts = again()
-    assert "gateway-error-catalogue" not in store.document_hashes()
+    assert "gateway-error-catalogue" not in hashes(store)
     assert b"It began again." not in store.path.read_bytes()
     assert excluded.removed >= 1

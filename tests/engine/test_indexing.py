@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import labkit.indexing
 from builders import ToyEmbedder, document
 from labkit.chunking import CharacterChunker
 from labkit.documents import product_document
@@ -21,12 +20,14 @@ from labkit.indexing import (
     Rebuilt,
     Source,
     embed_chunks,
+    ingest,
     make_manifest,
     plan,
     rebuild,
 )
 from labkit.store import SqliteStore
 from labkit.types import Chunk, Document, EmbeddingError, Matrix, Product, Role, StoreError
+from stores import hashes
 
 GOVERNED = {
     "title": "Gate GX-1",
@@ -52,7 +53,7 @@ def store(tmp_path: Path) -> SqliteStore:
 def content(store: SqliteStore) -> Any:
     """All that a search can see, and the manifest."""
     snapshot = store.snapshot()
-    return snapshot.manifest, snapshot.chunks, store.document_hashes(), store.stats()
+    return store.manifest(), snapshot.chunks, hashes(store), store.stats()
 
 
 def total(*documents: Document) -> int:
@@ -66,7 +67,7 @@ def test_a_rebuild_indexes_documents_and_product_facts_and_counts_them(store: Sq
     source = Source([A, B], [GX])
     done = rebuild(source, CHUNKER, ToyEmbedder(), store)
     assert done == Rebuilt(documents=2, products=1, chunks=total(A, B, GX.document), too_long=[])
-    assert store.document_hashes() == source.hashes
+    assert hashes(store) == source.hashes
     assert sorted(source.hashes) == ["PRODUCT-GX-1", "a", "b"]
     assert store.manifest() == make_manifest(source, CHUNKER, ToyEmbedder())
 
@@ -98,7 +99,7 @@ def test_a_rebuild_of_the_same_source_gives_the_same_index(store: SqliteStore) -
 def test_no_documents_make_an_empty_index(store: SqliteStore) -> None:
     assert rebuild(Source([], []), CHUNKER, ToyEmbedder(), store) == Rebuilt(0, 0, 0, [])
     assert store.exists()
-    assert store.document_hashes() == {}
+    assert hashes(store) == {}
 
 
 def test_the_chat_model_and_the_folder_are_no_part_of_the_manifest(tmp_path: Path) -> None:
@@ -120,9 +121,9 @@ def lines(count: int) -> list[Chunk]:
     [
         (0, []),
         (1, [(1, 1)]),
-        (64, [(64, 64)]),
-        (65, [(64, 65), (65, 65)]),
-        (150, [(64, 150), (128, 150), (150, 150)]),
+        (128, [(128, 128)]),
+        (129, [(128, 129), (129, 129)]),
+        (300, [(128, 300), (256, 300), (300, 300)]),
     ],
 )
 def test_progress_is_told_after_each_slice_up_to_the_total(
@@ -138,12 +139,12 @@ def test_progress_is_told_after_each_slice_up_to_the_total(
     assert vectors.dtype == np.float32
     assert too_long == []
     assert [len(texts) for texts, _ in toy.calls] == [
-        done - before for (done, _), before in zip(reports, [0, 64, 128], strict=False)
+        done - before for (done, _), before in zip(reports, [0, 128, 256], strict=False)
     ]
 
 
 def test_rows_stay_with_their_chunks_over_the_borders_of_slices() -> None:
-    chunks = lines(150)
+    chunks = lines(300)
     vectors, _ = embed_chunks(chunks, ToyEmbedder())
     assert np.array_equal(vectors, ToyEmbedder().embed([c.searchable for c in chunks], "passage"))
 
@@ -164,23 +165,7 @@ class FailsAt(ToyEmbedder):
         return super().embed(texts, role)
 
 
-class Untouchable:
-    """A store of which nothing may be used."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise AssertionError(f"store.{name} was used before every vector existed")
-
-
-MANY = [document(f"d{n:03d}", f"Line {n}.") for n in range(150)]
-
-
-@pytest.mark.parametrize("error", [EmbeddingError("the server is gone."), KeyboardInterrupt()])
-@pytest.mark.parametrize("turn", [1, 2, 3])
-def test_all_vectors_exist_before_the_store_is_touched(turn: int, error: BaseException) -> None:
-    embedder: Any = FailsAt(turn, error)
-    with pytest.raises(type(error)):
-        rebuild(Source(MANY, []), CHUNKER, embedder, Untouchable())  # type: ignore[arg-type]
-    assert len(embedder.calls) == turn - 1
+MANY = [document(f"d{n:03d}", f"Line {n}.") for n in range(300)]
 
 
 @pytest.mark.parametrize("error", [EmbeddingError("the server is gone."), KeyboardInterrupt()])
@@ -236,13 +221,12 @@ def test_chunks_that_the_model_could_not_read_to_their_end_are_named(store: Sqli
     assert store.stats().chunks == done.chunks, "they are indexed all the same"
 
 
-def test_two_chunks_of_one_text_are_both_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labkit.indexing, "SLICE", 1)
+def test_two_chunks_of_one_text_are_both_named() -> None:
     same = [document(name, "Go west.", title="One title") for name in ("x", "y")]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         embedder: Any = Narrow()
-        _, too_long = embed_chunks([c for d in same for c in CHUNKER.chunk(d)], embedder)
+        _, too_long = embed_chunks([c for d in same for c in CHUNKER.chunk(d)], embedder, size=1)
     assert too_long == ["x#0", "y#0"]
 
 
@@ -258,7 +242,8 @@ def test_other_warnings_of_the_embedder_reach_the_caller() -> None:
 def test_the_plan_of_a_first_build_adds_everything_and_makes_no_file(store: SqliteStore) -> None:
     found = plan(Source([B, A], [GX]), CHUNKER, ToyEmbedder(), store)
     assert found == Plan(added=["PRODUCT-GX-1", "a", "b"])
-    assert found.changed
+    assert found.to_embed == total(A, B, GX.document)
+    assert found.does_something
     assert not store.path.exists()
 
 
@@ -267,7 +252,7 @@ def test_the_plan_after_a_rebuild_changes_nothing(store: SqliteStore) -> None:
     rebuild(source, CHUNKER, ToyEmbedder(), store)
     found = plan(source, CHUNKER, ToyEmbedder(), store)
     assert found == Plan(unchanged=["PRODUCT-GX-1", "a", "b"])
-    assert not found.changed
+    assert not found.does_something
 
 
 def test_the_plan_names_added_changed_removed_and_unchanged(store: SqliteStore) -> None:
@@ -277,24 +262,26 @@ def test_the_plan_names_added_changed_removed_and_unchanged(store: SqliteStore) 
     found = plan(now, CHUNKER, ToyEmbedder(), store)
     assert found == Plan(
         added=["d"],
-        changed_documents=["b"],
+        changed=["b"],
         removed=["PRODUCT-GX-1", "c"],
         unchanged=["a"],
     )
-    assert found.changed
+    assert found.does_something
     assert store.path.read_bytes() == before, "a plan changes nothing"
 
 
 def test_a_change_of_governance_alone_is_a_change(store: SqliteStore) -> None:
     rebuild(Source([A], []), CHUNKER, ToyEmbedder(), store)
     retired = document("a", A.text, status="retired")
-    assert plan(Source([retired], []), CHUNKER, ToyEmbedder(), store).changed_documents == ["a"]
+    assert plan(Source([retired], []), CHUNKER, ToyEmbedder(), store).changed == ["a"]
 
 
-def test_a_moved_file_is_no_change(store: SqliteStore) -> None:
+def test_a_moved_file_is_a_change_because_its_path_is_published(store: SqliteStore) -> None:
     rebuild(Source([A], []), CHUNKER, ToyEmbedder(), store)
-    moved = document("a", A.text, path="elsewhere/a.md")
-    assert not plan(Source([moved], []), CHUNKER, ToyEmbedder(), store).changed
+    found = plan(
+        Source([document("a", A.text, path="elsewhere/a.md")], []), CHUNKER, ToyEmbedder(), store
+    )
+    assert (found.changed, found.to_embed) == (["a"], 0)
 
 
 def test_a_change_of_settings_alone_is_a_change_with_both_values(store: SqliteStore) -> None:
@@ -307,11 +294,32 @@ def test_a_change_of_settings_alone_is_a_change_with_both_values(store: SqliteSt
             "embedder.model": ("toy", "other"),
             "chunker": ("chars-20-overlap-5-v2", "chars-30-overlap-5-v2"),
         },
+        whole=True,
     )
-    assert found.changed
+    other = CharacterChunker(30, 5)
+    assert found.to_embed == len(other.chunk(A)) + len(other.chunk(B)), "all of it"
+    assert found.does_something
 
 
 def test_a_plan_against_a_damaged_index_says_so(store: SqliteStore) -> None:
     store.path.write_bytes(b"no database " * 100)
     with pytest.raises(StoreError, match=r"is damaged or is no index .*labkit rebuild"):
         plan(Source([A], []), CHUNKER, ToyEmbedder(), store)
+
+
+def test_a_full_plan_cuts_all_and_says_what_would_have_changed(store: SqliteStore) -> None:
+    rebuild(Source([A, B], []), CHUNKER, ToyEmbedder(), store)
+    found = plan(Source([A], []), CHUNKER, ToyEmbedder(), store, full=True)
+    assert found == Plan(removed=["b"], unchanged=["a"], whole=True)
+    assert found.to_embed == total(A)
+
+
+def test_a_plan_promises_what_a_run_then_embeds(store: SqliteStore) -> None:
+    ingest(Source([A, B, document("c")], []), CHUNKER, ToyEmbedder(), store)
+    now = Source([document("a", A.text + " And more."), B, document("d")], [])
+    promised = plan(now, CHUNKER, ToyEmbedder(), store)
+    toy = ToyEmbedder()
+    done = ingest(now, CHUNKER, toy, store)
+    assert promised == Plan(added=["d"], changed=["a"], removed=["c"], unchanged=["b"])
+    assert promised.to_embed == done.embedded == sum(len(texts) for texts, _ in toy.calls) > 0
+    assert not plan(now, CHUNKER, ToyEmbedder(), store).does_something

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,11 @@ import numpy as np
 import pytest
 
 from labkit.cli import main
-from labkit.ingestion.one_writer import one_writer
 from labkit.store import SqliteStore
+from labkit.store.lock import index_lock
 from labkit.types import IngestRun, StoreError
 from scripted_server import Reply, Request, ScriptedServer, embeddings
+from stores import hashes, last_run
 
 TODAY = ["--as-of", "2026-10-23"]
 ONES = np.ones(4, np.float32)
@@ -237,7 +241,7 @@ def test_a_forgotten_source_does_not_exchange_all_documents(folder: Folder, comm
     said = folder.fault(command)
     assert f"holds the documents of {folder.path}/other, and source_root is" in said
     assert "labkit reindex" in said
-    assert list(folder.index.document_hashes()) == ["news"]
+    assert list(hashes(folder.index)) == ["news"]
 
 
 @pytest.mark.parametrize("command", ["ingest", "plan"])
@@ -375,7 +379,7 @@ def test_an_ignore_file_that_cannot_be_understood_closes_the_whole_folder(folder
     assert code == 2
     assert "Left out: .aiignore: byte 0 is not UTF-8" in out
     assert EMPTIED in out
-    assert folder.index.document_hashes() == {}
+    assert hashes(folder.index) == {}
 
 
 def test_files_that_can_all_no_longer_be_read_no_longer_answer(folder: Folder) -> None:
@@ -384,7 +388,7 @@ def test_files_that_can_all_no_longer_be_read_no_longer_answer(folder: Folder) -
         path.write_bytes(b"\xff")
     code, out, _ = folder.run("ingest")
     assert (code, out.count("Left out: "), EMPTIED in out) == (2, 3, True)
-    assert folder.index.document_hashes() == {}
+    assert hashes(folder.index) == {}
 
 
 def test_reindex_needs_a_run_to_repeat(folder: Folder) -> None:
@@ -466,9 +470,50 @@ def test_another_model_than_the_indexs_is_an_error_that_says_what_mends_it(
     folder.run("ingest")
     monkeypatch.setenv("LABKIT_EMBEDDING_MODEL", "others")
     err = folder.fault("answer", "When does the gate open?", *TODAY)
-    assert "'embedder.model' is 'letters' in the index and 'others' now. Run: labkit reindex" in err
-    assert folder.json("reindex")["embedded"] > 0
+    mend = f"Run: labkit ingest --source {folder.path / 'docs'}\n"
+    assert err.endswith(f"'embedder.model' is 'letters' in the index and 'others' now. {mend}")
+    assert folder.json("ingest", "--source", str(folder.path / "docs"))["embedded"] > 0
     assert folder.run("answer", "When does the gate open?", *TODAY)[0] == 0
+
+
+def typed(message: str) -> list[str]:
+    """The words of the command that a message tells people to run."""
+    return shlex.split(message.rpartition("un: labkit ")[2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "moved_away"),
+    [
+        ("UPDATE chunk SET text = 'Other.'", False),
+        ("DELETE FROM chunk", False),
+        ("UPDATE manifest SET documents = 9", False),
+        ("ALTER TABLE chunk RENAME COLUMN title TO tit1e", True),
+    ],
+)
+def test_what_a_damaged_index_tells_people_to_run_mends_it_with_their_documents(
+    folder: Folder, damage: str, moved_away: bool
+) -> None:
+    folder.run("ingest")
+    whole = folder.run("answer", "When does the gate open?", *TODAY)
+    with closing(sqlite3.connect(folder.index.path)) as connection, connection:
+        connection.execute(damage)
+    said = folder.fault("answer", "When does the gate open?", *TODAY)
+    assert ("Move it away, then run: " in said) == moved_away
+    if moved_away:
+        folder.index.path.rename(folder.path / "damaged")
+    command = typed(said)
+    assert command[:3] == ["ingest", "--source", str(folder.path / "docs")]
+    assert folder.run(*command)[0] == 0
+    assert folder.run("answer", "When does the gate open?", *TODAY) == whole
+
+
+def test_a_file_that_tells_nothing_any_more_is_never_replaced_by_the_documents_of_the_settings(
+    folder: Folder,
+) -> None:
+    folder.index.path.write_bytes(b"no database " * 100)
+    for command in ("answer", "search", "probe"):
+        said = folder.fault(command, "When does the gate open?", *TODAY)
+        assert "Move it away, then run: labkit ingest --source FOLDER, FOLDER being that of" in said
 
 
 def test_an_index_changes_hands(folder: Folder) -> None:
@@ -610,11 +655,11 @@ def test_a_run_that_is_killed_leaves_its_documents_and_the_next_one_does_the_res
     with ScriptedServer(then=reply) as server:
         process = started(many, server, 9)
         assert len(many.index.snapshot().chunks) == 128, "the index answers while the run goes on"
-        with pytest.raises(StoreError, match="Another run"), one_writer(many.index.path):
+        with pytest.raises(StoreError, match="Another run"), index_lock(many.index.path):
             pass
         process.kill()
         process.communicate()
-        last = many.index.last_run()
+        last = last_run(many.index)
         assert last is not None
         assert last.status == "running", "nobody was left to write how it ended"
         assert len(many.index.snapshot().chunks) == 128
@@ -638,7 +683,7 @@ def test_a_run_that_is_interrupted_says_so_and_keeps_what_is_done(many: Folder) 
     assert (process.returncode, out) == (130, "")
     assert "interrupted; nothing is half done." in err
     assert "Traceback" not in err
-    last = many.index.last_run()
+    last = last_run(many.index)
     assert last is not None
     assert (last.status, last.added, last.documents) == ("interrupted", 128, 128)
 
@@ -647,17 +692,17 @@ def test_a_model_that_fails_half_way_is_exit_2_and_noted(
     many: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = [letters] * 8
-    with ScriptedServer(*script, then=Reply(b"{}", status=400)) as server:
+    with ScriptedServer(*script, then=Reply(b"{}", status=401)) as server:
         monkeypatch.setenv("LABKIT_EMBEDDING_SERVICE_URL", server.url)
-        assert "answered 400" in many.fault("ingest")
-    last = many.index.last_run()
+        assert "answered 401" in many.fault("ingest")
+    last = last_run(many.index)
     assert last is not None
     assert (last.status, last.added, last.embedded) == ("failed", 128, 128)
     assert last.finished >= last.started
 
 
 def test_a_second_run_at_the_same_time_is_refused_with_a_sentence(folder: Folder) -> None:
-    with one_writer(folder.index.path):
+    with index_lock(folder.index.path):
         for command in ("ingest", "rebuild"):
             assert folder.fault(command) == (
                 "labkit: Another run is at work on this index. Wait until it has ended, then try "

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from builders import document, manifest
-from labkit.store.manifest import check_manifest, from_json, manifest_differences, to_json
+from labkit.store.manifest import (
+    check_manifest,
+    from_json,
+    manifest_differences,
+    mend,
+    to_json,
+)
 from labkit.types import EmbedderIdentity, Manifest, Origin, StoreError
 
 INDEX = Manifest(
@@ -27,6 +34,7 @@ INDEX = Manifest(
     analyser="en-fr-v1",
     corpus_sha256="c" * 64,
     products_sha256="p" * 64,
+    origin=Origin("rebuild", "/a/folder"),
 )
 
 
@@ -133,4 +141,44 @@ def test_documents_that_changed_make_another_manifest() -> None:
 def test_a_text_that_is_no_manifest_is_named_with_the_mend(text: str) -> None:
     with pytest.raises(StoreError) as refused:
         from_json(text)
-    assert str(refused.value) == "The manifest of the index is damaged. Run: labkit rebuild"
+    assert str(refused.value) == "The manifest of the index is damaged."
+
+
+# --- what to run ---------------------------------------------------------------------------------
+
+UNKNOWN = (
+    "labkit ingest --source FOLDER, FOLDER being that of your documents; or, for the documents "
+    "that the settings name, run: labkit rebuild"
+)
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (Origin("rebuild", "/a/folder"), "labkit rebuild"),
+        (Origin("ingest", "/my/handbook"), "labkit ingest --source /my/handbook"),
+        (Origin("ingest", "/it's mine"), """labkit ingest --source '/it'"'"'s mine'"""),
+        (Origin(), UNKNOWN),
+    ],
+)
+def test_what_to_run_is_what_made_the_index(origin: Origin, command: str) -> None:
+    assert mend(origin) == command
+    now = replace(INDEX, chunker="other")
+    with pytest.raises(StoreError) as refused:
+        check_manifest(replace(INDEX, origin=origin), now)
+    assert str(refused.value).endswith(f"'other' now. Run: {command}")
+
+
+def test_what_is_unchanged_and_damaged_is_only_mended_in_full() -> None:
+    mended = mend(Origin("ingest", "/my/handbook"), damaged=True)
+    assert mended == "labkit ingest --source /my/handbook --full"
+    assert mend(Origin("rebuild", "x"), damaged=True) == "labkit rebuild"
+    assert "--source FOLDER --full, " in mend(Origin(), damaged=True)
+
+
+@pytest.mark.parametrize(
+    "noted", [None, 5, {}, {"command": "other"}, {"root": "/x"}, ["ingest", "/x"], "ingest"]
+)
+def test_an_origin_that_means_nothing_is_unknown(noted: Any) -> None:
+    values = {**json.loads(to_json(INDEX)), "origin": noted}
+    assert from_json(json.dumps(values)).origin == Origin()

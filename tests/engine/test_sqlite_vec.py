@@ -31,7 +31,7 @@ from labkit.store import SqliteStore, sqlite_vec
 from labkit.store.rows import encode_vector
 from labkit.store.sqlite_vec import MOST, SLOTS, SPARE, SqliteVecStore, unit
 from labkit.types import Document, Eligible, Hit, LabError, StoreError, Viewer
-from stores import Passed, for_each_connection, needs_sqlite_vec, using
+from stores import Passed, for_each_connection, needs_sqlite_vec, upsert, using
 from strategies import matrices
 
 pytestmark = needs_sqlite_vec
@@ -257,11 +257,11 @@ def test_a_document_written_again_and_again_does_not_make_the_file_grow(path: Pa
     pieces = [chunk("many", f"Part {n}.", n) for n in range(SLOTS - 1)]
     for turn in range(6):
         one = document(f"one-{turn}")
-        store.upsert_document(one, [whole(one)], vectors((turn, 1)))
-        store.upsert_document(many, pieces, circle(len(pieces)))
+        upsert(store, one, [whole(one)], vectors((turn, 1)))
+        upsert(store, many, pieces, circle(len(pieces)))
         assert block_count(path) <= 4
     assert len(store.search(query(1, 0), 9999, READER)) == SLOTS + 5
-    store.upsert_document(many, [], np.empty((0, 2), np.float32))
+    upsert(store, many, [], np.empty((0, 2), np.float32))
     assert ids(store.search(query(1, 0), 2, READER)) == ["one-5", "one-4"]
 
 
@@ -272,13 +272,11 @@ SECRET = (0.123456789, -0.987654321)
 @pytest.mark.parametrize(
     "remove",
     [
-        lambda store, kept: store.delete_document("secret"),
-        lambda store, kept: store.upsert_document(
-            document("secret", "Gone."), [chunk("secret", "Gone.")], vectors((1, 0))
+        lambda store, kept: store.delete(["secret"]),
+        lambda store, kept: upsert(
+            store, document("secret", "Gone."), [chunk("secret", "Gone.")], vectors((1, 0))
         ),
-        lambda store, kept: store.upsert_document(
-            document("secret", ""), [], np.empty((0, 2), np.float32)
-        ),
+        lambda store, kept: upsert(store, document("secret", ""), [], np.empty((0, 2), np.float32)),
         lambda store, kept: build(store.path, kept, circle(len(kept))),
     ],
     ids=["delete", "upsert", "upsert of nothing", "replace_all"],
@@ -303,7 +301,7 @@ def test_an_index_of_another_dimension_replaces_this_one(path: Path) -> None:
     wide = np.eye(40, dtype=np.float32)
     store = build(path, items(["readers"] * 40), wide)
     assert ids(store.search(wide[7], 1, READER)) == ["d00007"]
-    store.delete_document("d00007")
+    store.delete(["d00007"])
     assert ids(store.search(wide[7], 1, READER)) == ["d00000"]
 
 
@@ -331,10 +329,11 @@ from pathlib import Path
 import numpy as np
 from labkit.store import SqliteStore
 from builders import document, whole
+from stores import upsert
 store = SqliteStore(Path(sys.argv[1]))
-store.delete_document("secret")
+store.delete(["secret"])
 new = document("new", "Written without vec0.")
-store.upsert_document(new, [whole(new)], np.array([[0, -1]], np.float32))
+upsert(store, new, [whole(new)], np.array([[0, -1]], np.float32))
 """
 
 
@@ -382,7 +381,7 @@ def test_a_table_that_cannot_be_made_anew_names_the_way_out(
 
 def test_it_is_made_anew_by_a_write_too(outdated: SqliteVecStore) -> None:
     other = document("other", "Written with vec0.")
-    outdated.upsert_document(other, [whole(other)], vectors((0, -1)))
+    upsert(outdated, other, [whole(other)], vectors((0, -1)))
     assert ids(outdated.search(query(0, -1), 2, READER)) == ["new", "other"]
     assert encode_vector(unit(query(*SECRET))) not in outdated.path.read_bytes()
 
@@ -435,7 +434,7 @@ def test_vacuum_changes_no_list(path: Path) -> None:
     """SQLite may renumber rows when it does so, and vec0 would name others."""
     store = build(path, items(["readers"] * 40), circle(40))
     for name in ("d00000", "d00013", "d00021"):
-        store.delete_document(name)
+        store.delete([name])
     expected = seen(store.search(query(1, 0), 5, READER))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("VACUUM")
@@ -553,7 +552,7 @@ def test_both_ways_of_loading_give_the_same_lists(
         pytest.importorskip("apsw")
         no_extensions(monkeypatch)
     store = build(path, items(["readers"] * 40), circle(40))
-    store.delete_document("d00000")
+    store.delete(["d00000"])
     with store._open("rw") as connection:
         assert isinstance(connection, sqlite3.Connection) == (way == "sqlite3")
     expected = SqliteStore(path).search(query(1, 0), 5, READER)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -19,10 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import chunk, document, identity, manifest, vectors, whole
+from conftest import CHECKOUT
 from labkit.answering.access_filter import admit
 from labkit.documents.fingerprint import corpus_hash
 from labkit.store import SqliteStore
-from labkit.store.rows import chunk_row, decode_vector, encode_vector
+from labkit.store.rows import decode_vector, encode_vector
 from labkit.text import terms
 from labkit.types import (
     Chunk,
@@ -39,7 +42,7 @@ from labkit.types import (
     VectorStore,
     Viewer,
 )
-from stores import every_kind, open_store, using
+from stores import every_kind, hashes, last_run, open_store, upsert, using
 
 DAY = date(2026, 10, 23)
 READER = admit(Viewer("ACME", frozenset({"readers"})), DAY)
@@ -48,6 +51,8 @@ EAST = document("east", "The east gate opens at eight.")
 NORTH = document("north", "The north gate opens at nine.")
 WEST = document("west", "The west door is locked.")
 ROWS = ((EAST, (1, 0)), (NORTH, (0, 1)), (WEST, (-1, 0)))
+
+NO_INDEX = r"There is no index .*labkit ingest --source FOLDER, .*run: labkit rebuild"
 
 GX = Product("GX-1", "Gate", {"Height": "2 m"}, document("PRODUCT-GX-1", "Gate GX-1: 2 m high."))
 
@@ -138,7 +143,8 @@ GOOD = {"chunk": CHUNK, "document": DOCUMENT, "manifest": MANIFEST, "product": P
 
 def insert(path: Path, table: str, **changes: object) -> None:
     row = {**GOOD[table], **changes}
-    execute(path, f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", *row.values())
+    names, places = ", ".join(row), ", ".join("?" * len(row))
+    execute(path, f"INSERT INTO {table} ({names}) VALUES ({places})", *row.values())
 
 
 @pytest.mark.parametrize("table", ["chunk", "document", "product"])
@@ -198,8 +204,8 @@ def test_sqlite_itself_refuses_a_spoiled_manifest(
 
 
 def test_the_manifest_has_one_row_whatever_is_written(store: SqliteStore) -> None:
-    store.delete_document("west")
-    store.upsert_document(WEST, [whole(WEST)], vectors((-1, 0)))
+    store.delete(["west"])
+    upsert(store, WEST, [whole(WEST)], vectors((-1, 0)))
     build(store.path, *ROWS)
     assert execute(store.path, "SELECT count(*), min(only) FROM manifest") == [(1, 1)]
 
@@ -215,7 +221,7 @@ def test_initialize_makes_the_tables_in_a_fresh_file_and_its_folder(tmp_path: Pa
     store = open_store(tmp_path / "new folder" / "index.sqlite")
     store.initialize()
     assert sorted(tables(store.path)) == ["chunk", "document", "ingest_run", "manifest", "product"]
-    assert execute(store.path, "PRAGMA user_version") == [(2,)]
+    assert execute(store.path, "PRAGMA user_version") == [(3,)]
     assert not store.exists(), "a schema without a build is no index"
 
 
@@ -234,11 +240,13 @@ def test_a_newer_schema_is_refused_naming_both_versions_and_left_alone(store: Sq
         store.initialize,
         store.manifest,
         store.exists,
-        lambda: store.delete_document("east"),
+        lambda: store.delete(["east"]),
         lambda: store.search(query(1, 0), 1, READER),
         lambda: build(store.path, *ROWS),
     ):
-        with pytest.raises(StoreError, match=r"has schema 7; .* knows schemas up to 2\. .*rebuild"):
+        with pytest.raises(
+            StoreError, match=r"has schema 7; .* knows schemas up to 3\. .*LABKIT_INDEX"
+        ):
             use()
     assert store.path.read_bytes() == before
 
@@ -246,39 +254,88 @@ def test_a_newer_schema_is_refused_naming_both_versions_and_left_alone(store: Sq
 def test_a_file_of_the_first_schema_is_read_as_it_is_and_migrated_by_the_next_build(
     store: SqliteStore,
 ) -> None:
-    """As the first labkit left it: no runs, and rows that know no section."""
+    """As the first labkit left it: no runs, no terms, and rows that know no section."""
     before = store.snapshot().chunks
-    execute(store.path, "DROP TABLE ingest_run")
-    for name in ("section", "anchor", "token_count", "flags"):
-        execute(store.path, "UPDATE chunk SET source = json_remove(source, ?)", f"$.{name}")
-    execute(store.path, "PRAGMA user_version = 1")
+    as_the_first_schema(store.path)
     old = open_store(store.path)
     assert old.snapshot().chunks == before
-    assert (old.runs(), old.last_run()) == ([], None)
-    assert [c for c, _ in old.chunk_vectors("east")] == [whole(EAST)]
+    assert (old.runs(), last_run(old)) == ([], None)
+    assert [c for c, _ in old.chunks("east")] == [whole(EAST)]
     assert ids(old.search(query(1, 0), 9, READER)) == ["east#0", "north#0", "west#0"]
-    old.upsert_document(EAST, [whole(EAST)], vectors((0, 1)))
+    upsert(old, EAST, [whole(EAST)], vectors((0, 1)))
     assert old.start_run("ingest", "documents") == 1
-    assert execute(store.path, "PRAGMA user_version") == [(2,)]
+    assert execute(store.path, "PRAGMA user_version") == [(3,)]
     assert old.stats().chunks == 3
 
 
-def test_a_row_without_a_section_has_the_hash_that_the_first_schema_gave_it() -> None:
-    plain = whole(EAST)
-    first = repr((plain.meta, 0, 0, len(plain.text), "", None))
-    source = json.loads(chunk_row(plain, query(1, 0))[2])
-    assert source["rest_sha256"] == hashlib.sha256(first.encode()).hexdigest()
+def as_the_first_schema(path: Path) -> None:
+    """Make of an index one of the first schema, whose rows note the hashes of text and vector."""
+    rows = execute(path, "SELECT id, source, text, vector FROM chunk")
+    for name, source, text, vector in rows:
+        values = json.loads(source)
+        for later in ("section", "anchor", "token_count", "flags"):
+            del values[later]
+        values["text_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        values["vector_sha256"] = hashlib.sha256(vector).hexdigest()
+        values["rest_sha256"] = "of what a dataclass looked like in those days"
+        execute(path, "UPDATE chunk SET source = ? WHERE id = ?", json.dumps(values), name)
+    execute(path, "ALTER TABLE chunk DROP COLUMN terms")
+    execute(path, "ALTER TABLE chunk DROP COLUMN row_sha256")
+    execute(path, "DROP TABLE ingest_run")
+    execute(path, "UPDATE manifest SET lock = json_remove(lock, '$.origin')")
+    execute(path, "PRAGMA user_version = 1")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"section": "A"}, {"anchor": "a"}, {"token_count": 0}, {"flags": ("oversize",)}],
-    ids=str,
+def test_an_index_of_the_first_schema_finds_words_and_its_damage_is_noticed(
+    store: SqliteStore,
+) -> None:
+    as_the_first_schema(store.path)
+    assert ids(open_store(store.path).lexical(terms("gate"), 9, READER)) == ["east#0", "north#0"]
+    execute(store.path, "UPDATE chunk SET text = 'Other.' WHERE id = 'west#0'")
+    with pytest.raises(StoreError, match="west#0: what the row holds is not what was indexed"):
+        open_store(store.path).snapshot()
+
+
+FIELDS = """
+import dataclasses, sys
+from pathlib import Path
+import labkit.types as types
+
+Metadata = dataclasses.make_dataclass(
+    "Metadata", [("audience", str, "everyone")], bases=(types.Metadata,), frozen=True
 )
-def test_what_the_chunker_says_is_covered_by_the_hash_of_the_row(change: dict[str, Any]) -> None:
-    plain, said = whole(EAST), replace(whole(EAST), **change)
-    hashes = {json.loads(chunk_row(c, query(1, 0))[2])["rest_sha256"] for c in (plain, said)}
-    assert len(hashes) == 2
+Chunk = dataclasses.make_dataclass(
+    "Chunk", [("mood", str, "good")], bases=(types.Chunk,), frozen=True
+)
+types.Metadata, types.Chunk = Metadata, Chunk
+from labkit.store import SqliteStore
+
+for chunk in SqliteStore(Path(sys.argv[1])).snapshot().chunks:
+    print(chunk.id, chunk.meta.audience, chunk.mood)
+"""
+
+
+def test_a_value_that_gains_a_field_damages_no_index(store: SqliteStore) -> None:
+    command = [sys.executable, "-c", FIELDS, str(store.path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        f"{name}#0 everyone good" for name in ("east", "north", "west")
+    ]
+
+
+def test_the_terms_of_a_passage_are_kept_and_not_analysed_again(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = seen(store.lexical(terms("north gate"), 9, READER))
+    kept = execute(store.path, "SELECT terms FROM chunk WHERE id = 'east#0'")
+    assert kept == [(" ".join(terms(whole(EAST).searchable)),)]
+
+    def analyse(_: str) -> list[str]:
+        raise AssertionError("a passage is analysed again")
+
+    monkeypatch.setattr("labkit.store.rows.terms", analyse)
+    assert seen(open_store(store.path).lexical(terms("north gate"), 9, READER)) == found
 
 
 def test_a_file_with_other_tables_of_the_same_name_is_not_called_damaged(path: Path) -> None:
@@ -296,16 +353,19 @@ def test_a_file_with_other_tables_of_the_same_name_is_not_called_damaged(path: P
     [
         lambda store: store.manifest(),
         lambda store: store.stats(),
-        lambda store: store.document_hash("east"),
+        lambda store: hashes(store).get("east"),
         lambda store: store.search(query(1, 0), 1, READER),
         lambda store: store.lexical(["gate"], 1, READER),
-        lambda store: store.delete_document("east"),
-        lambda store: store.upsert_document(EAST, [whole(EAST)], vectors((1, 0))),
+        lambda store: store.delete(["east"]),
+        lambda store: upsert(store, EAST, [whole(EAST)], vectors((1, 0))),
     ],
 )
 def test_without_a_file_every_use_says_what_to_run_and_makes_none(path: Path, use: Any) -> None:
     store = open_store(path)
-    with pytest.raises(StoreError, match=r"There is no index .*Run: labkit rebuild"):
+    with pytest.raises(
+        StoreError,
+        match=NO_INDEX,
+    ):
         use(store)
     assert not path.exists()
     assert not store.exists()
@@ -315,7 +375,7 @@ def test_an_index_that_was_never_built_says_what_to_run(path: Path) -> None:
     store = open_store(path)
     store.initialize()
     for use in (store.manifest, lambda: store.search(query(1, 0), 1, READER)):
-        with pytest.raises(StoreError, match=r"The index is empty\. Run: labkit rebuild"):
+        with pytest.raises(StoreError, match=r"The index is empty\. Run: labkit ingest --source "):
             use()
 
 
@@ -343,12 +403,12 @@ def test_a_file_name_is_a_name_whatever_signs_it_holds(tmp_path: Path, name: str
 def test_replace_all_keeps_nothing_of_the_index_before(store: SqliteStore) -> None:
     build(store.path, (WEST, (0, 1)), products=[GX])
     assert store.stats() == IndexStats(documents=2, chunks=2, products=1, vector_bytes=16)
-    assert store.document_hashes() == {
+    assert hashes(store) == {
         "west": WEST.content_hash,
         "PRODUCT-GX-1": GX.document.content_hash,
     }
     assert ids(store.search(query(0, 1), 9, READER)) == ["west#0", "PRODUCT-GX-1#0"]
-    assert store.document_hash("east") is None
+    assert hashes(store).get("east") is None
 
 
 def test_replace_all_touches_no_other_table_in_the_file(store: SqliteStore) -> None:
@@ -356,7 +416,7 @@ def test_replace_all_touches_no_other_table_in_the_file(store: SqliteStore) -> N
     execute(store.path, "INSERT INTO notes VALUES (1, 'mine'), (2, 'too')")
     execute(store.path, "CREATE VIEW loud AS SELECT upper(note) AS note FROM notes")
     build(store.path, (WEST, (0, 1)))
-    store.delete_document("west")
+    store.delete(["west"])
     assert execute(store.path, "SELECT * FROM notes") == [(1, "mine"), (2, "too")]
     assert execute(store.path, "SELECT * FROM loud") == [("MINE",), ("TOO",)]
 
@@ -404,7 +464,7 @@ def test_what_is_read_is_what_was_written(path: Path) -> None:
 def test_a_manifest_made_for_other_documents_is_refused(store: SqliteStore) -> None:
     with pytest.raises(StoreError, match="The manifest was made for other documents than these"):
         store.replace_all(manifest([EAST]), [WEST], [whole(WEST)], vectors((1, 0)), [])
-    assert sorted(store.document_hashes()) == ["east", "north", "west"]
+    assert sorted(hashes(store)) == ["east", "north", "west"]
 
 
 @pytest.mark.parametrize(
@@ -428,7 +488,7 @@ def test_vectors_that_are_not_as_the_contract_says_change_nothing(
     with pytest.raises(EmbeddingError, match=said):
         store.replace_all(manifest([EAST]), [EAST], [whole(EAST)], given_vectors, [])
     with pytest.raises(EmbeddingError, match=said):
-        store.upsert_document(EAST, [whole(EAST)], given_vectors)
+        upsert(store, EAST, [whole(EAST)], given_vectors)
     assert store.path.read_bytes() == before
 
 
@@ -474,46 +534,44 @@ def parts(item: Document, *texts: str) -> list[Any]:
 
 def test_upsert_of_a_shorter_version_leaves_no_tail(store: SqliteStore) -> None:
     long = document("east", "One. Two. Three.")
-    store.upsert_document(
-        long, parts(long, "One.", "Two.", "Three."), vectors((1, 0), (1, 1), (0, 1))
-    )
+    upsert(store, long, parts(long, "One.", "Two.", "Three."), vectors((1, 0), (1, 1), (0, 1)))
     assert store.stats().chunks == 5
     short = document("east", "Only.")
-    store.upsert_document(short, parts(short, "Only."), vectors((1, 0)))
+    upsert(store, short, parts(short, "Only."), vectors((1, 0)))
     assert [h.chunk.text for h in store.search(query(1, 0), 9, READER)] == [
         "Only.",
         NORTH.text,
         WEST.text,
     ]
-    assert store.document_hash("east") == short.content_hash
+    assert hashes(store).get("east") == short.content_hash
 
 
 def test_upsert_of_a_new_document_adds_it_and_the_manifest_follows(store: SqliteStore) -> None:
     south = document("south", "The south gate.")
-    store.upsert_document(south, [whole(south)], vectors((1, 0)))
+    upsert(store, south, [whole(south)], vectors((1, 0)))
     assert store.manifest() == manifest([EAST, NORTH, WEST, south])
     assert ids(store.search(query(1, 0), 2, READER)) == ["east#0", "south#0"]
 
 
 def test_upsert_then_its_reverse_gives_the_index_of_a_rebuild(store: SqliteStore) -> None:
     before = store.manifest()
-    store.upsert_document(document("east", "Other."), [chunk("east", "Other.")], vectors((0, 1)))
+    upsert(store, document("east", "Other."), [chunk("east", "Other.")], vectors((0, 1)))
     assert store.manifest() != before
-    store.upsert_document(EAST, [whole(EAST)], vectors((1, 0)))
+    upsert(store, EAST, [whole(EAST)], vectors((1, 0)))
     assert store.manifest() == before
 
 
 def test_upsert_of_a_document_without_chunks_keeps_the_document(store: SqliteStore) -> None:
     blank = document("east", "")
-    store.upsert_document(blank, [], np.empty((0, 2), np.float32))
-    assert store.document_hash("east") == blank.content_hash
+    upsert(store, blank, [], np.empty((0, 2), np.float32))
+    assert hashes(store).get("east") == blank.content_hash
     assert ids(store.search(query(1, 0), 9, READER)) == ["north#0", "west#0"]
 
 
 def test_upsert_refuses_chunks_of_another_document_by_id(store: SqliteStore) -> None:
     before = store.path.read_bytes()
     with pytest.raises(StoreError, match="west#0 was not cut from the documents given with it"):
-        store.upsert_document(EAST, [whole(EAST), whole(WEST)], vectors((1, 0), (0, 1)))
+        upsert(store, EAST, [whole(EAST), whole(WEST)], vectors((1, 0), (0, 1)))
     assert store.path.read_bytes() == before
 
 
@@ -521,42 +579,43 @@ def test_upsert_refuses_chunks_of_an_older_version_of_the_governance(store: Sqli
     """Else the rows of a document that has moved to the board would still say `readers`."""
     moved = document("east", EAST.text, scope="ACME/board")
     with pytest.raises(StoreError, match="east#0 was not cut from the documents given with it"):
-        store.upsert_document(moved, [whole(EAST)], vectors((1, 0)))
+        upsert(store, moved, [whole(EAST)], vectors((1, 0)))
 
 
 def test_upsert_refuses_one_chunk_twice_by_id(store: SqliteStore) -> None:
     before = store.path.read_bytes()
     with pytest.raises(StoreError, match="east#0 is there twice"):
-        store.upsert_document(EAST, [whole(EAST), whole(EAST)], vectors((1, 0), (0, 1)))
+        upsert(store, EAST, [whole(EAST), whole(EAST)], vectors((1, 0), (0, 1)))
     assert store.path.read_bytes() == before
 
 
 def test_upsert_takes_vectors_of_the_embedder_of_the_manifest_alone(store: SqliteStore) -> None:
     before = store.path.read_bytes()
     other = identity("another model of equal dimension")
-    for write in (store.upsert_document, store.upsert_product):
-        item: Any = EAST if write == store.upsert_document else GX
-        piece = whole(item if item is EAST else GX.document)
+    for item, product in ((EAST, None), (GX.document, GX)):
         with pytest.raises(StoreError, match=r"'embedder.model' is 'toy' .*'another .*rebuild"):
-            write(item, [piece], vectors((0, 1)), other)
+            upsert(store, item, [whole(item)], vectors((0, 1)), other, product)
     assert store.path.read_bytes() == before
-    store.upsert_document(EAST, [whole(EAST)], vectors((0, 1)), embedder=identity())
+    upsert(store, EAST, [whole(EAST)], vectors((0, 1)), embedder=identity())
     assert ids(store.search(query(0, 1), 2, READER)) == ["east#0", "north#0"]
 
 
 def test_upsert_of_a_product_keeps_its_facts_beside_its_document(store: SqliteStore) -> None:
-    store.upsert_product(GX, [whole(GX.document)], vectors((1, 1)))
+    upsert(store, GX.document, [whole(GX.document)], vectors((1, 1)), product=GX)
     taller = Product(
         "GX-1", "Gate", {"Height": "3 m"}, document("PRODUCT-GX-1", "Gate GX-1: 3 m high.")
     )
-    store.upsert_product(taller, [whole(taller.document)], vectors((1, 1)))
+    upsert(store, taller.document, [whole(taller.document)], vectors((1, 1)), product=taller)
     assert execute(store.path, "SELECT code, facts FROM product") == [("GX-1", '{"Height": "3 m"}')]
     assert store.stats() == IndexStats(documents=4, chunks=4, products=1, vector_bytes=32)
     (best,) = store.search(query(1, 1), 1, READER)
     assert best.chunk == whole(taller.document)
-    hashes = [("PRODUCT-GX-1", taller.document.content_hash)]
-    assert store.manifest().products_sha256 == corpus_hash(hashes)
-    store.delete_document("PRODUCT-GX-1")
+    expected = [("PRODUCT-GX-1", taller.document.content_hash)]
+    assert store.manifest().products_sha256 == corpus_hash(expected)
+    assert [(each.id, each.product) for each in store.documents()] == [
+        *(("PRODUCT-GX-1", True), ("east", False), ("north", False), ("west", False))
+    ]
+    store.delete(["PRODUCT-GX-1"])
     assert store.stats().products == 0
     assert store.manifest() == manifest([EAST, NORTH, WEST])
 
@@ -567,18 +626,18 @@ def test_the_chunks_of_one_document_come_in_order_of_part_with_their_vectors(
     long = document("east", "x")
     pieces = [chunk("east", f"Part {n}.", n) for n in range(12)]
     directions = np.array([(1, n) for n in range(12)], np.float32)
-    store.upsert_document(long, pieces[::-1], directions[::-1])
-    found = store.chunk_vectors("east")
+    upsert(store, long, pieces[::-1], directions[::-1])
+    found = store.chunks("east")
     assert [c for c, _ in found] == pieces, "part 2 before part 10"
     assert np.array_equal(np.stack([v for _, v in found]), directions)
-    assert store.chunk_vectors("nobody") == []
+    assert store.chunks("nobody") == []
 
 
 def test_delete_of_one_document_leaves_the_others(store: SqliteStore) -> None:
-    store.delete_document("east")
+    store.delete(["east"])
     assert ids(store.search(query(1, 0), 9, READER)) == ["north#0", "west#0"]
     assert store.manifest() == manifest([NORTH, WEST])
-    store.delete_document("nobody")
+    store.delete(["nobody"])
     assert store.stats().documents == 2
 
 
@@ -589,9 +648,9 @@ SECRET_VECTOR = (0.123456789, -0.987654321)
 @pytest.mark.parametrize(
     "remove",
     [
-        lambda store: store.delete_document("secret"),
-        lambda store: store.upsert_document(
-            document("secret", "Gone."), [chunk("secret", "Gone.")], vectors((1, 0))
+        lambda store: store.delete(["secret"]),
+        lambda store: upsert(
+            store, document("secret", "Gone."), [chunk("secret", "Gone.")], vectors((1, 0))
         ),
         lambda store: build(store.path, *ROWS),
     ],
@@ -614,11 +673,11 @@ def test_removed_bytes_are_gone_however_the_pages_were_split(path: Path) -> None
     items = [document(f"d{n}", f"<{n}>" + f"secret{n:04d}-" * s) for n, s in enumerate(sizes)]
     store = build(path, *((item, (1, n)) for n, item in enumerate(items)))
     for n in random.permutation(len(items)).tolist():
-        store.delete_document(f"d{n}")
+        store.delete([f"d{n}"])
         assert b"secret%04d-" % n not in path.read_bytes()
         if n % 3 == 0:
             again = document(f"e{n}", "x" * int(random.integers(1, 4000)))
-            store.upsert_document(again, [whole(again)], vectors((1, 0)))
+            upsert(store, again, [whole(again)], vectors((1, 0)))
     assert b"secret" not in path.read_bytes()
 
 
@@ -651,7 +710,7 @@ def test_a_run_is_recorded_before_there_is_an_index_and_read_as_it_was_finished(
     assert (running.id, running.status, running.finished) == (number, "running", "")
     assert datetime.fromisoformat(running.started).utcoffset() == timedelta(0)
     store.finish_run(number, DONE)
-    assert store.last_run() == replace(DONE, id=number, started=running.started)
+    assert last_run(store) == replace(DONE, id=number, started=running.started)
     assert not store.exists(), "a run is no build"
 
 
@@ -672,7 +731,7 @@ def test_the_end_of_a_run_is_stamped_if_nobody_says_when(path: Path) -> None:
     store = open_store(path)
     number = store.start_run("rebuild", "documents")
     store.finish_run(number, replace(DONE, finished=""))
-    last = store.last_run()
+    last = last_run(store)
     assert last is not None
     assert last.command == "rebuild", "what started stays as it started"
     assert last.started <= last.finished <= datetime.now(UTC).isoformat(timespec="seconds")
@@ -699,8 +758,8 @@ def test_writing_documents_touches_no_run_and_a_run_no_document(store: SqliteSto
     store.start_run("ingest", "documents")
     before = store.runs()
     build(store.path, *ROWS)
-    store.upsert_document(EAST, [whole(EAST)], vectors((0, 1)))
-    store.delete_document("west")
+    upsert(store, EAST, [whole(EAST)], vectors((0, 1)))
+    store.delete(["west"])
     assert store.runs() == before
     first = store.snapshot()
     store.finish_run(1, DONE)
@@ -708,8 +767,11 @@ def test_writing_documents_touches_no_run_and_a_run_no_document(store: SqliteSto
 
 
 def test_runs_without_a_file_say_what_to_run(path: Path) -> None:
-    for use in (open_store(path).runs, open_store(path).last_run):
-        with pytest.raises(StoreError, match=r"There is no index .*Run: labkit rebuild"):
+    for use in (open_store(path).runs, open_store(path).documents):
+        with pytest.raises(
+            StoreError,
+            match=NO_INDEX,
+        ):
             use()
     assert not path.exists()
 
@@ -724,11 +786,11 @@ def test_ids_are_compared_letter_for_letter(path: Path) -> None:
     assert sorted(ids(store.search(query(1, 1), 99, READER))) == sorted(n + "#0" for n in ODD_IDS)
     left = sorted(ODD_IDS)
     for name in ODD_IDS:
-        assert store.document_hash(name) is not None
-        store.delete_document(name)
+        assert hashes(store).get(name) is not None
+        store.delete([name])
         left.remove(name)
-        assert sorted(store.document_hashes()) == left
-    assert store.document_hash("%") is None
+        assert sorted(hashes(store)) == left
+    assert hashes(store).get("%") is None
 
 
 def test_equal_scores_come_in_ordinal_order_of_id(path: Path) -> None:
@@ -746,7 +808,7 @@ def test_the_same_text_under_two_ids_is_two_chunks(path: Path) -> None:
         ("one", "Same text."),
         ("two", "Same text."),
     ]
-    store.delete_document("one")
+    store.delete(["one"])
     assert ids(store.search(query(1, 0), 9, READER)) == ["two#0"]
 
 
@@ -1016,7 +1078,7 @@ def test_a_snapshot_is_read_once_and_again_only_after_a_write(store: SqliteStore
     assert store.snapshot() is first
     store.initialize()
     assert store.snapshot() is first
-    open_store(store.path).delete_document("west")
+    open_store(store.path).delete(["west"])
     assert store.snapshot() is not first
     assert ids(store.search(query(1, 0), 9, READER)) == ["east#0", "north#0"]
 

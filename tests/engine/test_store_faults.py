@@ -41,8 +41,10 @@ from stores import (
     connections,
     every_kind,
     for_each_connection,
+    hashes,
     open_store,
     trace,
+    upsert,
     using,
 )
 
@@ -92,7 +94,7 @@ def content(path: Path) -> Any:
                 "SELECT * FROM product ORDER BY code",
             )
         ]
-    return snapshot.manifest, snapshot.chunks, rows
+    return snapshot.manifest(), snapshot.chunks, rows
 
 
 def texts(store: SqliteStore) -> list[str]:
@@ -328,7 +330,7 @@ def test_ctrl_c_while_rows_are_made_leaves_the_old_index(
     monkeypatch.setattr(sqlite_module, "chunk_row", interrupted)
     for write in (
         lambda: fill(store.path, NEW),
-        lambda: store.upsert_document(NEW[1], [whole(NEW[1])], vectors((1, 0))),
+        lambda: upsert(store, NEW[1], [whole(NEW[1])], vectors((1, 0))),
     ):
         with pytest.raises(KeyboardInterrupt):
             write()
@@ -347,8 +349,8 @@ class Paused:
         self.reached, self.go_on = threading.Event(), threading.Event()
         write = sqlite_module._write_manifest
 
-        def pause(connection: sqlite3.Connection, lock: Any) -> None:
-            write(connection, lock)
+        def pause(*values: Any) -> None:
+            write(*values)
             self.reached.set()
             assert self.go_on.wait(30)
 
@@ -374,7 +376,7 @@ def test_a_reader_during_a_rebuild_sees_the_old_index_then_the_new_one(
         assert texts(store) == OLD_TEXTS
         assert texts(cold) == OLD_TEXTS
         assert store.manifest() == manifest(OLD)
-        assert sorted(store.document_hashes()) == ["a", "b"]
+        assert sorted(hashes(store)) == ["a", "b"]
         assert store.stats().documents == 2
     assert texts(store) == texts(cold) == NEW_TEXTS
     assert store.manifest() == manifest(NEW)
@@ -418,17 +420,17 @@ def test_reading_uses_one_state_of_the_file_though_a_writer_commits_in_between(
     """The writer waits while a reader is inside its transaction: never half old, half new."""
     from labkit.store import snapshot as snapshot_module
 
-    read, started = snapshot_module.from_json, threading.Event()
+    read, started = snapshot_module.read_manifest, threading.Event()
     writer = threading.Thread(target=fill, args=(store.path, NEW))
 
-    def start_a_writer(text: str) -> Any:
+    def start_a_writer(connection: Any) -> Any:
         if not started.is_set():
             started.set()
             writer.start()
             writer.join(0.5)  # it would commit by now if nothing held it
-        return read(text)
+        return read(connection)
 
-    monkeypatch.setattr(snapshot_module, "from_json", start_a_writer)
+    monkeypatch.setattr(snapshot_module, "read_manifest", start_a_writer)
     first = texts(store)
     writer.join()
     assert started.is_set()
@@ -440,7 +442,7 @@ def test_a_second_writer_waits_for_the_first(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Paused(monkeypatch, store.path, NEW) as first:
-        second = threading.Thread(target=store.delete_document, args=("c",))
+        second = threading.Thread(target=store.delete, args=(["c"],))
         second.start()
         first.go_on.set()
         second.join(30)
@@ -453,7 +455,7 @@ def test_a_writer_that_waits_too_long_is_told_so_and_changes_nothing(
     with Paused(monkeypatch, store.path, NEW):
         monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", 0.05)
         with pytest.raises(StoreError, match=r"Another process has been using .* for 0\.05 s"):
-            store.delete_document("a")
+            store.delete(["a"])
         with pytest.raises(StoreError, match="Another process has been using"):
             fill(store.path, OLD)
     assert texts(store) == NEW_TEXTS
@@ -594,7 +596,7 @@ def test_a_file_that_may_only_be_read_can_be_searched_and_names_itself_when_writ
             assert texts(locked) == OLD_TEXTS
             assert locked.exists()
             assert len(locked.search(np.array([1, 0], np.float32), 9, READER)) == 2
-            for write in (lambda: fill(path, NEW), lambda: locked.delete_document("a")):
+            for write in (lambda: fill(path, NEW), lambda: locked.delete(["a"])):
                 with pytest.raises(StoreError, match=r"index\.sqlite cannot be opened or written"):
                     write()
             assert texts(open_store(path)) == OLD_TEXTS
@@ -628,9 +630,9 @@ A_BIT = "UPDATE chunk SET vector = x'0000803F01000000' WHERE id = 'a#0'"
     [
         ("UPDATE chunk SET vector = x'00' WHERE id = 'a#0'", "a#0: its vector has 1 bytes, not 8"),
         ("UPDATE chunk SET vector = zeroblob(12)", "a#0: its vector has 12 bytes, not 8"),
-        (A_BIT, "a#0: its vector is not the vector that was indexed"),
-        ("UPDATE chunk SET text = 'Other.' WHERE id = 'b#0'", "b#0: its text is not the text"),
-        ("UPDATE chunk SET text = text || ' ' WHERE id = 'b#0'", "b#0: its text is not the text"),
+        (A_BIT, "a#0: what the row"),
+        ("UPDATE chunk SET text = 'Other.' WHERE id = 'b#0'", "b#0: what the row"),
+        ("UPDATE chunk SET text = text || ' ' WHERE id = 'b#0'", "b#0: what the row"),
         ("UPDATE chunk SET id = 'a#9' WHERE id = 'a#0'", "a#9: its id does not fit"),
         ("UPDATE chunk SET id = 'A#0' WHERE id = 'a#0'", "A#0: its id does not fit"),
         ("UPDATE chunk SET document_id = 'b' WHERE id = 'a#0'", "a#0: its id does not fit"),
@@ -638,16 +640,25 @@ A_BIT = "UPDATE chunk SET vector = x'0000803F01000000' WHERE id = 'a#0'"
         ("UPDATE chunk SET source = '[]' WHERE id = 'a#0'", "a#0: its source or its days"),
         ("UPDATE chunk SET source = 'no JSON' WHERE id = 'a#0'", "a#0: its source or its days"),
         ("UPDATE chunk SET valid_from = 'May' WHERE id = 'a#0'", "a#0: its source or its days"),
-        ("UPDATE chunk SET scope = 'GLOBEX/readers' WHERE id = 'a#0'", "a#0: its title, scope"),
-        ("UPDATE chunk SET canonical = 0 WHERE id = 'a#0'", "a#0: its title, scope"),
-        ("UPDATE chunk SET valid_until = '2030-01-01' WHERE id = 'a#0'", "a#0: its title, scope"),
-        ("UPDATE chunk SET title = 'Other' WHERE id = 'a#0'", "a#0: its title, scope"),
+        (
+            "UPDATE chunk SET scope = 'GLOBEX/readers' WHERE id = 'a#0'",
+            "a#0: what the row",
+        ),
+        ("UPDATE chunk SET canonical = 0 WHERE id = 'a#0'", "a#0: what the row"),
+        (
+            "UPDATE chunk SET valid_until = '2030-01-01' WHERE id = 'a#0'",
+            "a#0: what the row",
+        ),
+        ("UPDATE chunk SET title = 'Other' WHERE id = 'a#0'", "a#0: what the row"),
         (
             "UPDATE chunk SET source = json_set(source, '$.start', 1) WHERE id = 'a#0'",
-            "a#0: its title, scope, days or offsets",
+            "a#0: what the row",
         ),
         *(
-            (f"UPDATE chunk SET source = json_set(source, '$.{name}', {value})", "a#0: its title")
+            (
+                f"UPDATE chunk SET source = json_set(source, '$.{name}', {value})",
+                "a#0: what the row",
+            )
             for name, value in {
                 "section": "'Other'",
                 "anchor": "'other'",
@@ -656,7 +667,12 @@ A_BIT = "UPDATE chunk SET vector = x'0000803F01000000' WHERE id = 'a#0'"
                 "page": "3",
             }.items()
         ),
-        ("UPDATE document SET version = '9' WHERE id = 'b'", "b#0: its title, scope"),
+        ("UPDATE chunk SET terms = 'another' WHERE id = 'a#0'", "a#0: what the row"),
+        ("UPDATE chunk SET terms = NULL WHERE id = 'a#0'", "a#0: what the row"),
+        ("UPDATE chunk SET row_sha256 = 'a' WHERE id = 'a#0'", "a#0: what the row"),
+        ("UPDATE chunk SET row_sha256 = NULL WHERE id = 'a#0'", "a#0: what the row"),
+        ("UPDATE document SET path = 'other.md' WHERE id = 'a'", "a#0: what the row"),
+        ("UPDATE document SET version = '9' WHERE id = 'b'", "b#0: what the row"),
         (
             "UPDATE document SET content_hash = replace(content_hash, 'a', 'b')",
             "corpus_sha256: the documents are not those that the manifest notes",
@@ -735,7 +751,7 @@ def test_a_row_and_its_document_removed_together_are_missed(store: SqliteStore) 
         "DELETE FROM document WHERE id = 'a'",
         "UPDATE manifest SET documents = 1, chunks = 1",
     )
-    with pytest.raises(StoreError, match=r"corpus_sha256: .*Run: labkit rebuild"):
+    with pytest.raises(StoreError, match=r"corpus_sha256: .*run: labkit rebuild"):
         store.snapshot()
 
 
@@ -760,7 +776,7 @@ def test_an_empty_file_is_no_index_yet(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite"
     path.touch()
     assert not open_store(path).exists()
-    with pytest.raises(StoreError, match=r"There is no index in index\.sqlite\. Run: labkit"):
+    with pytest.raises(StoreError, match=r"no index in index\.sqlite\. Run: labkit ingest"):
         open_store(path).snapshot()
 
 

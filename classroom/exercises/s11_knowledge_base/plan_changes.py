@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from classroom import strategies as st
 from classroom.exercise import Arguments, Exercise, Strategy, case
-from labkit.ingestion import changes
+from labkit import indexing
 
 Hashes: TypeAlias = dict[str, str]  # the hash of each document by its id
 Plan: TypeAlias = dict[str, list[str]]
@@ -32,7 +32,7 @@ def plan_changes(before: dict[str, str], now: dict[str, str]) -> dict[str, list[
 
 
 def _by_labkit(before: Hashes, now: Hashes) -> Plan:
-    return changes.plan_changes(before, now)._asdict()
+    return indexing.plan_changes(before, now)
 
 
 def _plan(before: Hashes, now: Hashes, is_same: Callable[[str], bool]) -> Plan:
@@ -149,7 +149,7 @@ EXERCISE = Exercise(
         "For an id that is in both, the hashes decide: `before[name] == now[name]`.",
         "`sorted(...)` makes a list of a set, always in the same order.",
     ),
-    off_limits=("labkit.ingestion",),
+    off_limits=("labkit.indexing",),
     place=3,
     points=5,
     minutes=15,

@@ -91,5 +91,5 @@ def _sound(lab: Lab) -> bool:
 
 
 def _last_run(lab: Lab, redact: Redactor) -> IngestRun | None:
-    run = store_of(lab).last_run()
+    run = next(iter(store_of(lab).runs(limit=1)), None)
     return None if run is None else redact.run(run)

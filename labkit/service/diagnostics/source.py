@@ -52,7 +52,7 @@ def source_page(
     not in it.
     """
     eligible = admit(lab.settings.viewer_named(viewer or None), as_of)
-    chunks = [chunk for chunk, _ in index_of(lab).chunk_vectors(source_id)]
+    chunks = [chunk for chunk, _ in index_of(lab).chunks(source_id)]
     if not chunks or not all(eligible.admits(chunk.meta) for chunk in chunks):
         return None
     return SourcePage(chunks[0].meta, tuple(pieces(chunks, part, start, end)))

@@ -11,7 +11,7 @@ from labkit.types import StoreError
 
 
 @contextmanager
-def one_writer(index: Path) -> Iterator[None]:
+def index_lock(index: Path) -> Iterator[None]:
     """Hold the index for one run; StoreError at once if another run holds it.
 
     The lock is SQLite's own, on an empty file beside the index: it works on every system, and a

@@ -1,1 +1,0 @@
-"""Stage 11: an index that follows a folder of documents."""
