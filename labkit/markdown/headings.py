@@ -61,7 +61,7 @@ class Outline:
 
 
 def heading(source: str, definitions: dict[str, Any] | None = None) -> tuple[str, str]:
-    """(title, anchor) of a heading: what a reader sees of it, and its name before it is made unique.
+    """(title, anchor) of a heading: what a reader sees of it, and its name before others have one.
 
     `definitions` tell where links of the document lead (the parser's environment).
 

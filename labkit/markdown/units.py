@@ -27,6 +27,7 @@ _BUILDING_LINE = re.compile(rf"[ \t>]*(?:{_ADMONITION})[ \t]*", re.IGNORECASE)
 _MARKS = re.compile(r"[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$))[ \t]*)*")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
+_ENDS = re.compile(rf"[.!?…。！？][{re.escape(CLOSERS)}]*$")
 _INLINE = "a|abbr|b|cite|code|del|em|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|var"
 _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_TAG = re.compile(rf"<(?!/?(?:{_INLINE})\b)[/!?]?[A-Za-z][^<>]*>|<!--|-->", re.IGNORECASE)
@@ -57,10 +58,31 @@ def units(text: str, unseen: Sequence[Span] | None = None) -> list[Unit]:
     """
     spans = hidden(text) if unseen is None else unseen
     return [
-        piece
+        part
         for piece in pieces(text)
-        if piece.kind in QUOTABLE and not overlaps(spans, piece.start, piece.end)
+        for part in _beside(text, piece, spans)
+        if part.kind in QUOTABLE and not overlaps(spans, part.start, part.end)
     ]
+
+
+def _beside(text: str, piece: Unit, spans: Sequence[Span]) -> list[Unit]:
+    """A piece, or the whole sentences of it that stand before and after what is hidden in it."""
+    inside = [span for span in spans if span[0] < piece.end and piece.start < span[1]]
+    if not inside or piece.kind not in ("sentence", "item"):
+        return [piece]
+    edges = [piece.start, *(min(max(at, piece.start), piece.end) for span in inside for at in span)]
+    seen = [
+        (first, after)
+        for first, after in zip(edges[::2], [*edges[1::2], piece.end], strict=True)
+        if text[first:after].strip()
+    ]
+    found, is_begun = [], False
+    for first, after in seen:
+        is_whole = after == seen[-1][1] or bool(_ENDS.search(text[first:after].rstrip()))
+        if is_whole and not is_begun:
+            found += _sentences(text, first, after, piece.kind)
+        is_begun = not is_whole
+    return found
 
 
 def sentences(text: str) -> list[Span]:

@@ -172,6 +172,23 @@ def test_hidden(text, expected):
     assert found == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The gate opens. <script>x</script><img src=x>", ["The gate opens."]),
+        ("One is here. <!-- x --> two goes on.", ["One is here.", "two goes on."]),
+        ("<!-- a --> It is 50 euros. <!-- b -->", ["It is 50 euros."]),
+        ("The deposit <!-- 900 --> is 50 euros.", []),  # what is torn answers nothing
+        ("A b <!-- c --> d. More <!-- e --> of it. <!-- f --> Last one", ["Last one"]),
+        ("- an item <!-- TODO -->", ["an item"]),
+    ],
+)
+def test_whole_sentences_beside_what_is_hidden_can_be_quoted(
+    text: str, expected: list[str]
+) -> None:
+    assert [text[unit.start : unit.end] for unit in units(text)] == expected
+
+
 def test_hidden_parts_of_a_part():
     assert within([(2, 5), (7, 9)], 4, 8) == ((0, 1), (3, 4))
     assert within([(2, 5)], 5, 8) == ()
