@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from labkit.types import (
     Reason,
     Refused,
     Retrieval,
+    VectorStore,
     Viewer,
 )
 
@@ -83,7 +84,7 @@ def any_rule(search: Policy) -> Policy:
     chunks, vectors = zip(*held, strict=True)
     words = [terms(chunk.searchable) for chunk in chunks]
     copy = AnyRule("a copy", store.manifest(), chunks, np.stack(vectors), words)
-    return replace(search, store=copy)
+    return replace(search, store=cast(VectorStore, copy))  # the half of a store that is asked
 
 
 def workbench(lab: Lab | None = None, **functions: Function) -> Workbench:

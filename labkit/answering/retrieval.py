@@ -70,7 +70,7 @@ class _Search:
         return self._nearest(self._vector(question), eligible, k)
 
     def _vector(self, question: str) -> Vector:
-        (vector,) = self.embedder.embed([question], "query")
+        vector: Vector = self.embedder.embed([question], "query")[0]
         return vector
 
     def _nearest(self, vector: Vector, eligible: Eligible, k: int) -> list[Hit]:

@@ -74,7 +74,10 @@ def settings_in(folder: Path) -> Settings:
     )
     shipped = load_settings(folder, {})
     return settings.model_copy(
-        update={"plain": shipped.plain, "retrieval": RetrievalSettings(threshold=0.2)}
+        update={
+            "plain": shipped.plain,
+            "retrieval": RetrievalSettings(policy="strict", threshold=0.2),
+        }
     )
 
 
