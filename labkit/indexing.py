@@ -270,10 +270,9 @@ def ingest(
     has, and with `full`, all are, and the index is replaced as a whole. A document of which the
     embedder refuses a text (TextRefused) is left out, like a file that cannot be read.
 
-    Files of which rules or faults keep every one out empty the index: what may not be read must not
-    answer. DocumentError for no file at all, unless `full` is asked for, or for a first run over
-    nothing. Whatever else stops a run is noted in its record and raised, with a note of what stays;
-    the next run goes on from there. Once the index is whole, the run is done.
+    Files that rules or faults keep out to the last one empty the index: what may not be read must
+    not answer. DocumentError for no file at all. Whatever else stops a run is noted in its record
+    and raised, with a note of what stays. Once the index is whole, the run is done.
     """
     _refuse_to_empty(source, store, full)
     run_id = store.start_run("ingest", source.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import fields
 
 from labkit.types import Metadata
 
@@ -15,7 +15,7 @@ def content_hash(meta: Metadata, text: str) -> str:
 
     The path is left out: moving a file changes no answer.
     """
-    governed = {name: value for name, value in asdict(meta).items() if name != "path"}
+    governed = {each.name: getattr(meta, each.name) for each in fields(meta) if each.name != "path"}
     header = json.dumps(governed, default=str, ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(f"{header}\n{text}".encode()).hexdigest()
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +33,7 @@ def text_key(text: str, role: Role) -> Key:
     return role, hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@lru_cache  # asked for with every vector
 def identity_key(identity: EmbedderIdentity) -> str:
     """The identity as text: equal only if all of it is equal."""
     return json.dumps(asdict(identity), sort_keys=True)

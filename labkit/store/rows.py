@@ -16,10 +16,10 @@ from labkit.vectors import LITTLE_ENDIAN, decode_vector, encode_vector
 
 __all__ = ["chunk_row", "damaged", "decode_vector", "encode_vector", "row_chunk", "row_terms"]
 
-# What a row's hash covers. A column that is added to the schema is added here: rows from before it
-# hold no value there, and a column without a value takes no part in the hash.
+# What a row's hash covers besides the vector. A column that is added to the schema is added here:
+# rows from before it hold no value there, and a column without one takes no part in the hash.
 HASHED = (
-    *("id", "document_id", "source", "title", "text", "vector", "scope", "status", "canonical"),
+    *("id", "document_id", "source", "title", "text", "scope", "status", "canonical"),
     *("valid_from", "valid_until", "product", "terms", "path", "version"),
 )
 
@@ -87,24 +87,22 @@ def damaged(name: str, what: str) -> Damaged:
     return Damaged(f"The index is damaged: {name}: {what}.")
 
 
-def _row_hash(values: Mapping[str, Any]) -> str:
+def _row_hash(values: Mapping[str, Any] | sqlite3.Row) -> str:
     """SHA-256 of what stands in a row, column by column.
 
     Of the columns and not of the values made from them: a dataclass that gains a field must not
     make old rows look damaged.
     """
-    held = {
-        name: value.hex() if isinstance(value, bytes) else value
-        for name, value in values.items()
-        if value is not None
-    }
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(values["vector"])  # of a known length: what follows cannot imitate it
+    held = [(name, values[name]) for name in HASHED if values[name] is not None]
+    digest.update(json.dumps(held).encode())
+    return digest.hexdigest()
 
 
 def _is_as_written(row: sqlite3.Row, source: Mapping[str, Any]) -> bool:
     noted = _value(row, "row_sha256")
     if noted is not None:
-        return bool(noted == _row_hash({name: row[name] for name in HASHED}))
+        return bool(noted == _row_hash(row))
     # A row from before rows had a hash of their own notes those of its text and its vector.
     return (source.get("text_sha256"), source.get("vector_sha256")) == (
         hashlib.sha256(row["text"].encode()).hexdigest(),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from labkit.types import StoreError
+from labkit.store.manifest import mend
+from labkit.types import Origin, StoreError
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -106,6 +107,6 @@ def schema_version(connection: sqlite3.Connection) -> int:
     if version > len(MIGRATIONS):
         raise StoreError(
             f"The index has schema {version}; this labkit knows schemas up to {len(MIGRATIONS)}. "
-            "Update labkit, or name another file for a new index with LABKIT_INDEX."
+            f"Update labkit; or name another file with LABKIT_INDEX, then run: {mend(Origin())}"
         )
     return int(version)

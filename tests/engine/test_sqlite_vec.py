@@ -444,7 +444,7 @@ def test_vacuum_changes_no_list(path: Path) -> None:
 
 # --- damage --------------------------------------------------------------------------------------
 
-DAMAGED = r"dense: sqlite-vec's table does not hold the chunks' vectors\. Run: labkit rebuild"
+DAMAGED = r"dense: sqlite-vec's table does not hold the chunks' vectors\. Run: labkit ingest "
 
 
 @pytest.mark.parametrize(
