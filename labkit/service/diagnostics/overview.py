@@ -91,5 +91,4 @@ def _sound(lab: Lab) -> bool:
 
 
 def _last_run(lab: Lab, redact: Redactor) -> IngestRun | None:
-    run = next(iter(store_of(lab).runs(limit=1)), None)
-    return None if run is None else redact.run(run)
+    return next((redact.run(run) for run in store_of(lab).runs(1)), None)

@@ -13,7 +13,7 @@ from labkit.service.errors import NoIndex, Problem, attempt, problem_of
 from labkit.service.queueing import WorkQueue
 from labkit.service.redaction import redactor_for
 from labkit.service.server import Limits
-from labkit.store import SqliteStore
+from labkit.types import VectorStore
 
 CHECK_SECONDS = 5.0
 READERS = 4
@@ -86,14 +86,14 @@ def embedder_of(lab: Lab) -> CachedEmbedder:
         return embedder
 
 
-def store_of(lab: Lab) -> SqliteStore:
+def store_of(lab: Lab) -> VectorStore:
     """The store of a lab whose file is there; NoIndex for one before its first run."""
     if not lab.settings.index.is_file():
         raise NoIndex("There is no index yet. Run: labkit rebuild")
     return lab.store
 
 
-def index_of(lab: Lab) -> SqliteStore:
+def index_of(lab: Lab) -> VectorStore:
     """The store of a lab with an index in it; NoIndex for one before its first build."""
     store = store_of(lab)
     if not store.exists():
