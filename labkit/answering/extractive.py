@@ -113,7 +113,7 @@ def _whole(chunk: Chunk) -> list[Unit]:
     begins_cut = "cut_start" in chunk.flags
     if begins_cut and "cut_fence" in chunk.flags:
         return []  # it begins inside code: where that ends cannot be told from what is left
-    units = pieces(chunk.text)[begins_cut:]
+    units = pieces(chunk.text, unseen=chunk.hidden)[begins_cut:]
     if "cut_end" in chunk.flags and units and units[-1].end == len(chunk.text.rstrip()):
         is_prose = units[-1].kind not in ("row", "code", "long code")
         if not (is_prose and ends_sentence(chunk.text)):

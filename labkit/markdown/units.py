@@ -58,10 +58,9 @@ def units(text: str, unseen: Sequence[Span] | None = None) -> list[Unit]:
     """
     spans = hidden(text) if unseen is None else unseen
     return [
-        part
-        for piece in pieces(text)
-        for part in _beside(text, piece, spans)
-        if part.kind in QUOTABLE and not overlaps(spans, part.start, part.end)
+        piece
+        for piece in pieces(text, unseen=spans)
+        if piece.kind in QUOTABLE and not overlaps(spans, piece.start, piece.end)
     ]
 
 
@@ -97,10 +96,12 @@ def sentences(text: str) -> list[Span]:
     return [(piece.start, piece.end) for piece in _of_blocks(text, read(text))]
 
 
-def pieces(text: str, blocks: Sequence[Block] | None = None) -> list[Unit]:
+def pieces(
+    text: str, blocks: Sequence[Block] | None = None, unseen: Sequence[Span] = ()
+) -> list[Unit]:
     """Everything that is said in the text, or in these blocks of it, quotable or not.
 
-    In order and apart; code stands with its lead-in.
+    In order and apart; code stands with its lead-in, and `unseen` spans part sentences.
     """
     found: list[Unit] = []
     for piece in _of_blocks(text, read(text) if blocks is None else blocks):
@@ -114,7 +115,7 @@ def pieces(text: str, blocks: Sequence[Block] | None = None) -> list[Unit]:
             if piece.end - piece.start > LONGEST_CODE:
                 piece = piece._replace(kind="long code")
         found.append(piece)
-    return found
+    return [part for piece in found for part in _beside(text, piece, unseen)]
 
 
 def _is_between(text: str) -> bool:
