@@ -327,10 +327,9 @@ def top_k(query, vectors, k):
 def test_a_function_built_on_a_wrong_one_is_judged_with_a_right_one(judge: Judge) -> None:
     exercise = ALL["top_k"]
     body = exercise.solution
-    inner = body[
-        body.index("    def cosine") : body.index("\n\n", body.index("    def cosine")) + 1
-    ]
-    uses_outer = body.replace(inner, "")
+    start = body.index("    def similarity_of(")
+    inner = body[start : body.index("\n\n", start) + 1]
+    uses_outer = body.replace(inner, "").replace("similarity_of(", "cosine(")
     wrong = Cell(1, "def cosine(a, b):\n    return 0.5", ("cosine",))
     mark = mark_of(judge, "top_k", uses_outer, wrong)
     assert mark.outcome is Outcome.RIGHT
