@@ -81,8 +81,10 @@ def blanked(text: str) -> str:
 # --- an oracle for sentences ---------------------------------------------------------------------
 
 _LEFT_OUT = re.compile(
-    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:#{1,6}(?:[ \t]|$)|`{3,}|~{3,}|<|:::|\[[^]]*\]:)"
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
+    r"(?:#{1,6}(?:[ \t]|$)|`{3,}|~{3,}|<|:::|\[\[toc\]\]|\[[^]]*\]:)"
 )
+_TAG = re.compile(r"<[^<>]*>")
 _NUMBER = re.compile(r"[ \t>]*\d{1,9}[.)][ \t]")
 _ENDS = re.compile(r"[ \t>]*$|[ \t]*(?:`{3}|~{3}|#)")
 _UNDERLINE = re.compile(r"[ \t>]*(?:=+|-+)[ \t]*$")
@@ -103,7 +105,8 @@ def wrongly_left_out(text: str, found: list[tuple[int, int]]) -> Iterator[str]:
         lost = any(
             c.isalnum() and not covered[offset + first + i] for i, c in enumerate(line[first:])
         )
-        if lost and not _LEFT_OUT.match(line) and not is_title:
+        says = any(map(str.isalnum, _TAG.sub("", line)))
+        if lost and says and not _LEFT_OUT.match(line) and not is_title:
             yield line
         offset += len(line) + 1
 

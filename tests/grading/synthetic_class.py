@@ -1,4 +1,4 @@
-"""A class of 300 submissions: every known mistake, every attack, and the ordinary rest.
+"""A class of 304 submissions: every known mistake, every attack, and the ordinary rest.
 
 Deterministic: the same seed gives the same bytes. `expected` says what may come of each exercise,
 by an oracle of its own: it runs what labkit knows of a mistake, never what was handed in.
@@ -48,7 +48,7 @@ __all__ = [
     "write_class",
 ]
 
-SIZE, SEED = 300, 20261023
+SIZE, SEED = 304, 20261023
 UNRIGHT = ANY - HONEST
 _HANG_SECONDS = 0.3  # a mistake that hangs fills memory as long as it is let
 _Json: TypeAlias = dict[str, Any]
@@ -565,7 +565,7 @@ def _quirky(case: str) -> Student:
 def synthetic_class(size: int = SIZE, seed: int = SEED) -> list[Student]:
     """A class of `size` submissions, one a student, in the order of their folders' names.
 
-    A class of 300 holds everything at least once: the right and the untouched notebook of every
+    A class of 304 holds everything at least once: the right and the untouched notebook of every
     stage, every known mistake, every attack, quirk and delegation. A smaller one is drawn from it.
     """
     random = Random(seed)

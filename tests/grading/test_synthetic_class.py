@@ -27,6 +27,7 @@ from synthetic_class import (
     ATTACKS,
     DELEGATING,
     QUIRKS,
+    SIZE,
     Student,
     expected_mark,
     notebook_of,
@@ -206,7 +207,7 @@ def test_the_same_seed_gives_the_same_class(students: list[Student]) -> None:
 
 
 def test_a_class_holds_everything(students: list[Student]) -> None:
-    assert len(students) == len({student.name for student in students}) == 300
+    assert len(students) == len({student.name for student in students}) == SIZE
     made = {
         (expected.exercise, expected.mistake)
         for student in students

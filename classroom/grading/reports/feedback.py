@@ -108,6 +108,7 @@ def feedback_name(one: Graded) -> PurePosixPath:
 
 
 def as_html(said: Feedback) -> str:
+    """The page of a result, whole."""
     return render("feedback.html", said=said, in_words=IN_WORDS, tones=_TONES)
 
 
