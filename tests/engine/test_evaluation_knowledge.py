@@ -14,7 +14,7 @@ import pytest
 
 from classroom.corpus_pdf import make_pdfs
 from conftest import CHECKOUT
-from labkit.assembly import Lab, shipped_vectors
+from labkit.assembly import Lab, make_tokens, shipped_vectors
 from labkit.embedding import read_vectors
 from labkit.embedding.cache import text_key
 from labkit.embedding.checks import longer_than_window
@@ -63,8 +63,8 @@ def test_what_is_shipped_is_what_the_corpus_holds_now(
     missing = [text for key, text in wanted.items() if key not in shipped]
     assert set(shipped) <= set(wanted), MEND
     assert len(missing) <= 12, MEND
-    measure = here.tokens.measure
-    window = here.tokens.window
+    tokens = make_tokens(here.settings)
+    measure, window = tokens.measure, tokens.window
     assert window is not None
     too_long = [text for text in missing if measure(text)(0, len(text)) > window]
     assert missing == too_long, MEND  # a text that is longer than the model reads is not shipped
