@@ -75,7 +75,8 @@ def _beside(text: str, piece: Unit, spans: Sequence[Span]) -> list[Unit]:
         for first, after in zip(edges[::2], [*edges[1::2], piece.end], strict=True)
         if text[first:after].strip()
     ]
-    found, is_begun = [], False
+    found: list[Unit] = []
+    is_begun = False
     for first, after in seen:
         is_whole = after == seen[-1][1] or bool(_ENDS.search(text[first:after].rstrip()))
         if is_whole and not is_begun:
