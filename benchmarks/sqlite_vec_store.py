@@ -1,4 +1,4 @@
-"""The top 1,000 of 100,000 x 384 through a store: SQLite's own against sqlite-vec, both warm.
+"""The top 1,000 of 50,000 x 384 through a store: SQLite's own against sqlite-vec, both warm.
 
 The reference store keeps the vectors in memory and looks into the file only to see that it has
 not changed; that look is inside the clock. sqlite-vec reads all vectors from the file for each
@@ -48,7 +48,7 @@ OURS_FEW, VEC_FEW = "SqliteStore, 5 %", "SqliteVecStore, 5 %"
 
 
 def run(quick: bool) -> Report:
-    size, rounds = (10_000, 10) if quick else (100_000, 30)
+    size, rounds = (10_000, 10) if quick else (50_000, 20)
     rng = np.random.default_rng(7)
     vectors = rng.standard_normal((size, DIMENSION), dtype=np.float32)
     queries = rng.standard_normal((rounds, DIMENSION), dtype=np.float32)

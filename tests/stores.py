@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from labkit.store import SqliteStore, sqlite_vec
-from labkit.store.sqlite_vec import ApswConnection, SqliteVecStore
+from labkit.store.apsw_connection import ApswConnection
+from labkit.store.sqlite_vec import SqliteVecStore
 from labkit.types import (
     Chunk,
     Document,

@@ -145,7 +145,7 @@ def _read_and_check(connection: sqlite3.Connection) -> Snapshot:
     for row in connection.execute(f"{CHUNKS} ORDER BY chunk.id"):
         chunk, blob = row_chunk(row, manifest.embedder.dimension)
         chunks.append(chunk)
-        terms.append([intern(term) for term in row_terms(row, chunk)])  # one object a word
+        terms.append(list(map(intern, row_terms(row, chunk))))  # one object a word
         blobs += blob
     (documents,) = connection.execute("SELECT count(*) FROM document").fetchone()
     for name, found, noted in (

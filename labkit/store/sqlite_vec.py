@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.similarity import MARGIN, cosines
 from labkit.store import sqlite as reference
+from labkit.store.apsw_connection import ApswConnection, apsw_errors, as_sqlite3, cannot_load
 from labkit.store.manifest import read_manifest
 from labkit.store.rows import damaged, decode_vector, encode_vector
 from labkit.store.snapshot import Snapshot, read_snapshot
@@ -45,7 +46,7 @@ class SqliteVecStore(SqliteStore):
     then, it still holds the bytes of what that program deleted).
 
     `extension_path` names the extension's file; empty means that of the package `sqlite-vec`.
-    StoreError, at first use, if neither Python's sqlite3 nor apsw can load it.
+    StoreError, at first use, if apsw is missing or cannot load it.
     """
 
     def __init__(self, path: Path, extension_path: str = "") -> None:
@@ -126,25 +127,14 @@ class SqliteVecStore(SqliteStore):
         try:
             with super()._open(mode) as connection:
                 yield connection
-        except _apsw_errors() as error:
-            raise StoreError(explain(_as_sqlite3(error), self.path, self._origin())) from error
+        except apsw_errors() as error:
+            raise StoreError(explain(as_sqlite3(error), self.path, self._origin())) from error
 
     def _connect(self, uri: str) -> sqlite3.Connection:
         extension = self.extension_path or _packaged_extension()
-        if _loads_extensions():
-            connection = super()._connect(uri)
-        else:
-            connection = cast(sqlite3.Connection, ApswConnection(uri))
-        faults: tuple[type[Exception], ...] = (sqlite3.Error, *_apsw_errors())
-        try:
-            connection.enable_load_extension(True)
-            connection.load_extension(extension)
-            connection.enable_load_extension(False)
-        except faults as error:
-            connection.close()
-            raise _cannot_load(f"{extension} cannot be loaded: {error}") from error
+        connection = ApswConnection(uri, extension, reference.BUSY_SECONDS)
         connection.create_function("unit", 1, _unit_blob, deterministic=True)
-        return connection
+        return cast(sqlite3.Connection, connection)
 
 
 # --- the vec0 table ------------------------------------------------------------------------------
@@ -312,105 +302,10 @@ def _unit_blob(blob: bytes) -> bytes:
     return encode_vector(unit(decode_vector(blob)))
 
 
-# --- loading the extension -----------------------------------------------------------------------
-
-
-def _loads_extensions() -> bool:
-    """Can Python's own sqlite3 load one? Before SQLite 3.38, vec0 cannot search among some rows."""
-    able = hasattr(sqlite3.Connection, "enable_load_extension")
-    return able and sqlite3.sqlite_version_info >= (3, 38)
-
-
 def _packaged_extension() -> str:
     """The file of the extension in the package sqlite-vec."""
     try:
         import sqlite_vec
     except ImportError as error:
-        raise _cannot_load("the package sqlite-vec is not installed") from error
+        raise cannot_load("the package sqlite-vec is not installed") from error
     return str(sqlite_vec.loadable_path())
-
-
-def _cannot_load(why: str) -> StoreError:
-    return StoreError(
-        f"The store sqlite-vec needs an extension of SQLite: {why}. There are two ways to load it: "
-        "a Python whose sqlite3 loads extensions, with `pip install sqlite-vec`; or, with any "
-        "Python, `pip install apsw sqlite-vec`. store.extension_path names another file. The store "
-        'that needs none is store.kind = "sqlite".'
-    )
-
-
-class _Row(tuple[Any, ...]):
-    """A row of apsw whose values are found by position and by name, as in `sqlite3.Row`."""
-
-    names: list[str]
-
-    def keys(self) -> list[str]:
-        return self.names
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str) and key not in self.names:
-            raise IndexError(f"there is no column {key!r}")
-        return super().__getitem__(self.names.index(key) if isinstance(key, str) else key)
-
-
-class ApswConnection:
-    """As much of `sqlite3.Connection` as the store uses, by way of apsw.
-
-    apsw's own errors pass through; `SqliteVecStore._open` turns them into StoreError.
-    """
-
-    def __init__(self, uri: str) -> None:
-        try:
-            import apsw
-        except ImportError as error:
-            raise _cannot_load("this Python's sqlite3 loads none, and there is no apsw") from error
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
-        self._apsw = apsw.Connection(uri, flags=flags)
-        self._apsw.set_busy_timeout(round(1000 * reference.BUSY_SECONDS))
-        self._apsw.row_trace = _name_values
-        self.execute = self._apsw.execute
-        self.close = self._apsw.close
-        self.enable_load_extension = self._apsw.enable_load_extension
-        self.load_extension = self._apsw.load_extension
-
-    def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        self._apsw.executemany(sql, rows)
-
-    def create_function(self, name: str, count: int, call: Any, *, deterministic: bool) -> None:
-        self._apsw.create_scalar_function(name, call, count, deterministic=deterministic)
-
-    def __enter__(self) -> ApswConnection:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        """Commit, or roll back after an exception. SQLite rolls back by itself on some faults."""
-        if kind is None:
-            self.execute("COMMIT")
-        elif self._apsw.in_transaction:
-            self.execute("ROLLBACK")
-
-
-def _name_values(cursor: Any, values: tuple[Any, ...]) -> _Row:
-    row = _Row(values)
-    row.names = [name for name, *_ in cursor.get_description()]
-    return row
-
-
-def _apsw_errors() -> tuple[type[Exception], ...]:
-    """The class to catch; nothing where apsw is not installed."""
-    try:
-        import apsw
-    except ImportError:
-        return ()
-    return (apsw.Error,)
-
-
-def _as_sqlite3(error: Any) -> sqlite3.Error:
-    """An error of apsw with the name that sqlite3 would give it."""
-    import apsw
-
-    same = sqlite3.OperationalError(str(error))
-    code = getattr(error, "extendedresult", 0)
-    name = apsw.mapping_extended_result_codes.get(code) or apsw.mapping_result_codes.get(code)
-    same.sqlite_errorname = str(name or "")
-    return same
