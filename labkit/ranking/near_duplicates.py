@@ -106,7 +106,8 @@ def _words(text: str) -> _Words:
     shingles = np.zeros(max(0, len(words) - SHINGLE + 1), np.uint64)
     for offset in range(SHINGLE):
         shingles = shingles * _BASE + codes[offset : offset + len(shingles)]
-    return _Words(codes, np.unique(shingles))
+    # np.unique would load numpy.ma, a tenth of a second of a new process's first answer.
+    return _Words(codes, np.array(sorted(set(shingles.tolist())), np.uint64))
 
 
 @lru_cache(maxsize=200_000)

@@ -114,10 +114,10 @@ class Snapshot:
 
     def _mean_directions(self, eligible: Eligible) -> Mapping[str, NDArray[np.float64]]:
         rows = self.rows(eligible)
-        languages = np.array([self.chunks[row].meta.language for row in rows])
+        languages = [self.chunks[row].meta.language for row in rows]
         return {
-            str(language): mean_direction(self._vectors_at(rows[languages == language]))
-            for language in np.unique(languages)
+            language: mean_direction(self._vectors_at(rows[np.array(languages) == language]))
+            for language in sorted(set(languages))
         }
 
     def _vectors_at(self, rows: NDArray[np.intp]) -> Matrix:
