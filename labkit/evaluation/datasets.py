@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from labkit.evaluation.calibration import Question, read_questions
 from labkit.text import normalise
 from labkit.types import LabError
+
+DAY = date(2000, 1, 1)  # on which a passage of a public data set may be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,18 @@ class AnnotatedQuestion:
     half: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Squad:
+    """A SQuAD 2.0 file: each paragraph a passage, each question answerable by its own or by none.
+
+    A part's quotation is the shortest of the annotated answers: whoever quotes one quotes it too.
+    """
+
+    name: str
+    passages: tuple[Passage, ...]
+    questions: tuple[AnnotatedQuestion, ...]
+
+
 def load_beir(folder: Path, split: str | None = None) -> Beir:
     """Read a BEIR folder; the split is `test` where there is one, or the only one there is.
 
@@ -101,6 +116,33 @@ def load_annotated(path: Path) -> list[AnnotatedQuestion]:
                 "question needs a document and a quotation, of its own or in each of its parts."
             ) from error
     return found
+
+
+def load_squad(path: Path) -> Squad:
+    """Read a SQuAD 2.0 file (Rajpurkar, Jia and Liang, "Know What You Don't Know", 2018).
+
+    LabError for a file that is none.
+    """
+    passages: list[Passage] = []
+    questions: list[AnnotatedQuestion] = []
+    try:
+        for article in json.loads(path.read_text(encoding="utf-8-sig"))["data"]:
+            for number, paragraph in enumerate(article["paragraphs"]):
+                name = f"{article['title']}-{number}"
+                title = article["title"].replace("_", " ")
+                passages.append(Passage(name, title, normalise(paragraph["context"])))
+                questions += [_squad_question(row, name) for row in paragraph["qas"]]
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
+        raise LabError(f"{path.name} is no SQuAD 2.0 file: {type(error).__name__}.") from error
+    return Squad(path.stem, tuple(passages), tuple(questions))
+
+
+def _squad_question(row: dict[str, Any], passage: str) -> AnnotatedQuestion:
+    golds = [] if row["is_impossible"] else [normalise(gold["text"]) for gold in row["answers"]]
+    parts = (Part(passage, min(golds, key=len)),) if golds else ()
+    kind = "answerable" if parts else "unanswerable"
+    asked = Question(row["id"], row["question"], "en", DAY, "", bool(parts), kind)
+    return AnnotatedQuestion(asked, parts)
 
 
 def _part(row: dict[str, Any]) -> Part:

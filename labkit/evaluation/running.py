@@ -10,12 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 from warnings import catch_warnings, simplefilter, warn
 
-from labkit.assembly import Lab, make_chunker, make_search, read_source
+from labkit.answering.engine import Engine
+from labkit.assembly import Lab, make_chunker, make_generator, make_search, read_source
 from labkit.embedding.checks import TextTooLong
-from labkit.evaluation.datasets import AnnotatedQuestion, Beir
+from labkit.evaluation.answers import Examined, Judged, ask_all
+from labkit.evaluation.datasets import AnnotatedQuestion, Beir, Squad
 from labkit.evaluation.measuring import Asked, Measured, ask_annotated, ask_beir, measure
 from labkit.evaluation.rankings import Ranking, dense, lexical, policy
 from labkit.evaluation.scratch import (
+    READER,
     Measurable,
     WholePassage,
     build,
@@ -24,9 +27,9 @@ from labkit.evaluation.scratch import (
 )
 from labkit.indexing import Source
 from labkit.settings import Settings
-from labkit.types import Chunker, FileFault, LabError, VectorStore
+from labkit.types import Chunker, FileFault, LabError, VectorStore, Viewer
 
-Dataset: TypeAlias = Beir | Sequence[AnnotatedQuestion]
+Dataset: TypeAlias = Beir | Squad | Sequence[AnnotatedQuestion]
 Bar: TypeAlias = Callable[[str], Callable[[int, int], None]]
 """Makes, for what is being done, what is told how many are done and how many there are."""
 
@@ -74,7 +77,7 @@ def run(settings: Settings, dataset: Dataset, plan: Plan, bar: Bar) -> Evaluatio
             profile = index.settings.embedding.profile
             asked = _asked(index, dataset, plan.k)
             rankings = _rankings(index, plan, NO_THRESHOLD if isinstance(dataset, Beir) else None)
-            if not isinstance(dataset, Beir):
+            if not isinstance(dataset, Beir | Squad):
                 check_documents(dataset, index.store)
             too_long[profile] = index.too_long + _embed_questions(index, asked, bar)
             told = bar(f"Measuring ({profile})")
@@ -82,6 +85,37 @@ def run(settings: Settings, dataset: Dataset, plan: Plan, bar: Bar) -> Evaluatio
                 measured += found
                 told(done, len(asked))
     return Evaluation(measured, too_long, tuple(dict.fromkeys(left_out)))
+
+
+def run_answers(
+    settings: Settings, dataset: Squad | Sequence[AnnotatedQuestion], plan: Plan, bar: Bar
+) -> list[Judged]:
+    """Every question asked end to end, with every profile's model and under every policy.
+
+    `plan.k` is not used: each policy hands on as many passages as for a reader. LabError as `run`.
+    """
+    judged: list[Judged] = []
+    source, _ = _source(settings, dataset, plan)
+    items = dataset.questions if isinstance(dataset, Squad) else dataset
+    with TemporaryDirectory() as folder, _quiet_about_length():
+        for index in _indexes(settings, source, dataset, plan, Path(folder), bar):
+            check_documents(items, index.store)
+            profile = index.settings.embedding.profile
+            for name in dict.fromkeys(plan.policies or [settings.retrieval.policy]):
+                own = index.settings.having(retrieval={"policy": name})
+                search = make_search(own, index.store, index.embedder)
+                engine = Engine(search, make_generator(own))
+                viewer_named = _reader if isinstance(dataset, Squad) else own.viewer_named
+                told = bar(f"Asking ({profile}, {name})")
+                asked = ask_all(Examined(profile, name, engine, index.store), items, viewer_named)
+                for done, one in enumerate(asked, start=1):
+                    judged.append(one)
+                    told(done, len(items))
+    return judged
+
+
+def _reader(_: str) -> Viewer:
+    return READER
 
 
 def check_documents(questions: Sequence[AnnotatedQuestion], store: VectorStore) -> None:
@@ -102,7 +136,7 @@ def _source(
     settings: Settings, dataset: Dataset, plan: Plan
 ) -> tuple[Source | None, Sequence[FileFault]]:
     """What an index of its own is made of, and the files that are not in it; None: none is made."""
-    if isinstance(dataset, Beir):
+    if isinstance(dataset, Beir | Squad):
         return passage_source(dataset.passages), ()
     if plan.sources:
         return read_folders(settings, plan.sources)
@@ -126,7 +160,7 @@ def _indexes(
     for name in dict.fromkeys(plan.profiles or [settings.embedding.profile]):
         own = _with_profile(settings, name)
         chunker: Chunker = WholePassage()
-        if not isinstance(dataset, Beir):
+        if not isinstance(dataset, Beir | Squad):
             chunker = make_chunker(own, "markdown" if plan.sources else "characters")
         told = bar(f"Embedding passages ({name})")
         yield build(own, source, chunker, folder / f"{name}.sqlite", told)
@@ -142,6 +176,8 @@ def _with_profile(settings: Settings, name: str) -> Settings:
 def _asked(index: Measurable, dataset: Dataset, k: int) -> list[Asked]:
     if isinstance(dataset, Beir):
         return ask_beir(dataset, k)
+    if isinstance(dataset, Squad):
+        return ask_annotated(dataset.questions, _reader, k)
     return ask_annotated(dataset, index.settings.viewer_named, k)
 
 

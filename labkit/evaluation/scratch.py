@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 from labkit.assembly import make_embedder, make_model, make_rules, make_store
 from labkit.documents.fingerprint import content_hash
 from labkit.documents.reading import read_folder
-from labkit.evaluation.datasets import Passage
+from labkit.evaluation.datasets import DAY, Passage
 from labkit.indexing import Source, rebuild
 from labkit.settings import Settings
 from labkit.types import (
@@ -25,7 +24,6 @@ from labkit.types import (
 )
 
 READER = Viewer("BEIR", frozenset({"readers"}))
-DAY = date(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
