@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -84,13 +83,14 @@ def answer(
     as_json: AsJson = False,
 ) -> None:
     """Answer a question with quotations, or refuse with a reason (exit 3)."""
+    from labkit.answering.citing import outcome_dict
     from labkit.answering.engine import Engine
 
     lab = _lab(policy, k)
     engine = Engine(_part(lab.search(), path, section), lab.generator(generator, mode))
     outcome = engine.ask(question, lab.settings.viewer_named(viewer), _day(as_of))
     if as_json:
-        print_json(_outcome_dict(outcome, lab.settings.base_url))
+        print_json(outcome_dict(outcome, lab.settings.base_url))
     else:
         _print_outcome(outcome, lab.settings.base_url, trace)
     if outcome.status == "refused":
@@ -108,6 +108,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Show the ranked passages for a question, and why each was kept or dropped."""
+    from labkit.answering.citing import passage_dict
     from labkit.answering.engine import check_question
 
     lab = _lab(policy)
@@ -116,7 +117,7 @@ def search(
     found = searching.retrieve(check_question(question), who, _day(as_of))
     refusal, hits = found.refusal, found.ranked[:k]
     if as_json:
-        shown = [_passage_dict(hit, lab.settings.base_url) for hit in hits]
+        shown = [passage_dict(hit, lab.settings.base_url) for hit in hits]
         reason = refusal.reason if refusal else None
         print_json({**found.detail, "reason": reason, "hits": shown})
         return
@@ -140,6 +141,7 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Show the nearest passages by cosine alone, before threshold and fusion."""
+    from labkit.answering.citing import passage_dict
     from labkit.answering.engine import check_question
 
     lab = _lab()
@@ -147,7 +149,7 @@ def probe(
     eligible = searching.admission(lab.settings.viewer_named(viewer), _day(as_of))
     hits = searching.dense(check_question(question), eligible)[:k]
     if as_json:
-        shown = [_passage_dict(hit, lab.settings.base_url) for hit in hits]
+        shown = [passage_dict(hit, lab.settings.base_url) for hit in hits]
         print_json({"threshold": lab.threshold, "hits": shown})
         return
     _print_hits(hits, f"Passages by cosine (the threshold is {lab.threshold:.2f}):")
@@ -179,54 +181,6 @@ def _day(as_of: datetime | None) -> date:
     return as_of.date() if as_of else date.today()
 
 
-# --- as JSON: all that a program needs to show and to link a passage ----------------------------
-
-
-def _place_dict(hit: Hit, base_url: str) -> dict[str, Any]:
-    """Where a passage stands. `start` and `end` count the characters of the normalised document."""
-    chunk = hit.chunk
-    return {
-        "title": chunk.meta.title,
-        "path": chunk.meta.path,
-        "section": chunk.section,
-        "anchor": chunk.anchor,
-        "start": chunk.start,
-        "end": chunk.end,
-        "page": chunk.page,
-        "link": _link(hit, base_url),
-    }
-
-
-def _link(hit: Hit, base_url: str) -> str:
-    """The address of a passage; empty without a base_url, and for what lies in no file."""
-    path, anchor = hit.chunk.meta.path, hit.chunk.anchor
-    if not base_url or not path:
-        return ""
-    return f"{base_url.rstrip('/')}/{quote(path)}" + (f"#{quote(anchor)}" if anchor else "")
-
-
-def _passage_dict(hit: Hit, base_url: str) -> dict[str, Any]:
-    from labkit.answering.results import hit_dict
-
-    return {**hit_dict(hit), **_place_dict(hit, base_url), "text": hit.chunk.text}
-
-
-def _outcome_dict(outcome: Outcome, base_url: str) -> dict[str, Any]:
-    """The outcome, each quotation with the place of its passage; offsets are the quotation's."""
-    places = {hit.chunk.id: _place_dict(hit, base_url) for hit in outcome.closest}
-    return {
-        **outcome.to_dict(),
-        "evidence": [
-            {**places.get(item.chunk_id, {}), **asdict(item)} for item in _evidence(outcome)
-        ],
-        "closest": [_passage_dict(hit, base_url) for hit in outcome.closest],
-    }
-
-
-def _evidence(outcome: Outcome) -> Sequence[Evidence]:
-    return outcome.evidence if outcome.status == "answered" else ()
-
-
 # --- as text -------------------------------------------------------------------------------------
 
 
@@ -234,7 +188,7 @@ def _print_outcome(outcome: Outcome, base_url: str, trace: bool) -> None:
     """The quotations and where they stand, or the reason and what came closest."""
     typer.echo(str(outcome))
     hits = {hit.chunk.id: hit for hit in outcome.closest}
-    for item in _evidence(outcome):
+    for item in outcome.evidence if outcome.status == "answered" else ():
         for line in _citation(item, hits.get(item.chunk_id), base_url):
             typer.secho(f"    {line}", dim=True)
     if outcome.status == "refused" and outcome.closest:
@@ -247,10 +201,12 @@ def _print_outcome(outcome: Outcome, base_url: str, trace: bool) -> None:
 
 def _citation(item: Evidence, hit: Hit | None, base_url: str) -> Iterator[str]:
     """Where a quotation stands, for a person who wants to look."""
+    from labkit.answering.citing import link_of
+
     place = f"{_name(hit)}, {hit.chunk.meta.path}" if hit else item.source_id
     page = f", page {item.page}" if item.page is not None else ""
     yield f"{item.chunk_id}: {place}{page}, characters {item.start} to {item.end}"
-    if hit and (link := _link(hit, base_url)):
+    if hit and (link := link_of(hit.chunk, base_url)):
         yield link
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +17,14 @@ from labkit.service.rendering import render
 from labkit.service.server import Hosts, Limits
 
 if TYPE_CHECKING:
-    from starlette.types import Scope, Send
+    from starlette.types import Scope
 
 _STYLE = files("labkit.service").joinpath("static/style.css")
 
 
-async def refuse_in_json(_: Scope, send: Send, status: int, detail: str) -> None:
+def refuse_in_json(_: Scope, status: int, detail: str) -> Response:
     """A refusal in the form that services have for programs."""
-    headers: list[Any] = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
+    return JSONResponse({"detail": detail}, status)
 
 
 def make_app(

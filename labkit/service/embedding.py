@@ -11,8 +11,10 @@ It keeps nothing between requests, and writes neither a text nor a token anywher
 # No `from __future__ import annotations`: FastAPI reads the annotations below as they run.
 
 import base64
+import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,9 +26,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from labkit.embedding.checks import READABLE, TextInPieces, TextRefused, TextTooLong
 from labkit.service.application import add_reference, make_app
 from labkit.service.errors import Problem, fault, problem_of, responses
-from labkit.service.queueing import Busy, ClientLeft, Embedded, ModelQueue
+from labkit.service.queueing import Busy, WorkQueue
 from labkit.service.server import Hosts, Limits
 from labkit.types import Embedder, Role
+
+PIECE = 8  # texts between two looks at the clock and at the client
 
 
 class HealthReply(BaseModel):
@@ -91,26 +95,66 @@ def embedding_app(
     return app
 
 
+@dataclass
+class _Embedded:
+    """Vectors as rows, one a text, and the warnings of texts that the model did not read whole, by
+    number."""
+
+    rows: list[list[float]] = field(default_factory=list)
+    too_long: dict[int, TextTooLong] = field(default_factory=dict)
+
+
 class _Service:
-    """A model and the queue before it."""
+    """A model and the queue before its one thread.
+
+    A request is given up, between two pieces, when its time is over or its client has left, so
+    that a client's next try does not wait behind its own last one.
+    """
 
     def __init__(self, embedder: Embedder, limits: Limits) -> None:
-        self.identity, self._limits = embedder.identity, limits
-        self._queue = ModelQueue(embedder, limits)
+        self.identity = embedder.identity
+        self._embedder, self._limits, self._queue = embedder, limits, WorkQueue(limits)
 
     async def embed(
         self, texts: Sequence[str], role: Role, truncate: bool, request: Request
-    ) -> Embedded | Problem:
+    ) -> _Embedded | Problem:
+        """A vector for each text. Without `truncate`, one that the model cannot read whole is
+        refused: half a text is never served to a client that does not know."""
+        found = _Embedded()
         try:
-            return await self._queue.embed(texts, role, truncate, request.is_disconnected)
+            async with self._queue.slot() as in_thread:
+                for start in range(0, len(texts), PIECE):
+                    if await request.is_disconnected():
+                        return Problem("left")
+                    piece = texts[start : start + PIECE]
+                    part = await in_thread(partial(self._piece, piece, role, truncate, start))
+                    found.rows += part.rows
+                    found.too_long |= part.too_long
         except TimeoutError:
             seconds = f"{self._limits.seconds:g} seconds"
             return Problem("late", f"Not done within {seconds}. Send fewer texts.")
-        except (TextRefused, Busy, ClientLeft) as error:
+        except (TextRefused, Busy) as error:
             return problem_of(error, str)
         except Exception as error:
             fault(error)
             return Problem("fault", "The model failed on these texts.")
+        return found
+
+    def _piece(self, texts: Sequence[str], role: Role, truncate: bool, first: int) -> _Embedded:
+        """A piece whose first text is number `first` of its request."""
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always" if truncate else "error", TextTooLong)
+                rows = self._embedder.embed(texts, role).tolist()
+        except TextTooLong as long:
+            problem = f"has {long.tokens} tokens; the model reads {long.limit} at once. Cut it."
+            raise TextRefused({first + list(texts).index(long.text): problem}) from long
+        except TextRefused as refused:
+            problems = {first + number: said for number, said in refused.problems.items()}
+            raise TextRefused(problems) from refused
+        too_long = {w.message.text: w.message for w in caught if isinstance(w.message, TextTooLong)}
+        numbered = enumerate(texts, first)
+        return _Embedded(rows, {n: too_long[text] for n, text in numbered if text in too_long})
 
 
 def _add_health(app: FastAPI, embedder: Embedder) -> None:

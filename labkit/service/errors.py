@@ -8,57 +8,44 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from labkit.embedding.checks import TextRefused
-from labkit.service.queueing import Busy, ClientLeft
+from labkit.service.queueing import Busy
 from labkit.service.translator import Translator
 from labkit.types import DocumentError, EmbeddingError, LabError, StoreError
 
-Kind: TypeAlias = Literal[
-    "settings",
-    "no_index",
-    "index",
-    "documents",
-    "embedder",
-    "text",
-    "request",
-    "other_model",
-    "choice",
-    "busy",
-    "late",
-    "left",
-    "fault",
-]
 _Value = TypeVar("_Value")
 _log = logging.getLogger("labkit.service")
 
-STATUS: Mapping[Kind, int] = {
-    "other_model": 404,
-    "choice": 409,
-    "text": 422,
-    "request": 422,
-    "left": 499,
-    "fault": 500,
-    "settings": 503,
-    "no_index": 503,
-    "index": 503,
-    "documents": 503,
-    "embedder": 503,
-    "busy": 503,
-    "late": 503,
-}
+
+class NoIndex(StoreError):
+    """There is no index yet."""
+
+
+_KINDS: tuple[tuple[type[Exception], str], ...] = (
+    (Busy, "busy"),
+    (TimeoutError, "late"),
+    (NoIndex, "no_index"),
+    (StoreError, "index"),
+    (TextRefused, "text"),
+    (EmbeddingError, "embedder"),
+    (DocumentError, "documents"),
+    (LabError, "settings"),
+)
+STATUS = {"other_model": 404, "choice": 409, "text": 422, "request": 422, "left": 499, "fault": 500}
+"""Of the kinds that are not 503: a part that is missing, or too little time."""
 DESCRIPTIONS: Mapping[int, str] = {
     400: "The request is not in UTF-8, or for another host.",
     401: "The token is missing or wrong.",
     403: "It comes from a page of another origin.",
     404: "Another model is asked for than the one that runs here.",
     408: "The request took too long to arrive.",
-    409: "The settings know no such viewer or profile.",
+    409: "The settings know no such viewer.",
     413: "The request is too large.",
     422: "What was sent cannot be used; `detail` says why, and `text` which text is at fault.",
     500: "A fault of ours.",
@@ -82,45 +69,22 @@ def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A part that cannot work. `detail` is in English, and names no path of the machine."""
+    """A part that cannot work. `kind` names its words in `texts/`; `detail` is in English, and
+    names no path of the machine."""
 
-    kind: Kind
+    kind: str
     detail: str = ""
     text: int | None = None
 
     @property
     def status(self) -> int:
-        return STATUS[self.kind]
+        return STATUS.get(self.kind, 503)
 
     def reply(self) -> JSONResponse:
         """The problem for a program."""
         detail = self.detail or Translator("en").gettext(f"problem_{self.kind}") + "."
-        return problem_reply(self.status, detail, self.kind, self.text)
-
-
-def problem_reply(
-    status: int, detail: str, kind: Kind | None = None, text: int | None = None
-) -> JSONResponse:
-    """Why a program gets no answer, as JSON."""
-    told = ProblemReply(detail=detail, kind=kind, text=text)
-    return JSONResponse(told.model_dump(exclude_none=True), status)
-
-
-class NoIndex(StoreError):
-    """There is no index yet."""
-
-
-_KINDS: tuple[tuple[type[Exception], Kind], ...] = (
-    (Busy, "busy"),
-    (TimeoutError, "late"),
-    (ClientLeft, "left"),
-    (NoIndex, "no_index"),
-    (StoreError, "index"),
-    (TextRefused, "text"),
-    (EmbeddingError, "embedder"),
-    (DocumentError, "documents"),
-    (LabError, "settings"),
-)
+        told = ProblemReply(detail=detail, kind=self.kind, text=self.text)
+        return JSONResponse(told.model_dump(exclude_none=True), self.status)
 
 
 def problem_of(error: Exception, redact: Callable[[str], str]) -> Problem:

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from labkit.service.server import Hosts, Limits
@@ -14,8 +14,8 @@ from labkit.service.server import Hosts, Limits
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Refuse: TypeAlias = "Callable[[Scope, Send, int, str], Awaitable[None]]"
-"""Sends a refusal: called with the request's scope, the way out, a status and a sentence."""
+Refuse: TypeAlias = "Callable[[Scope, int, str], ASGIApp]"
+"""Makes a refusal of the request's scope, a status and a sentence."""
 
 LONGEST_URL = 32_000  # bytes: a question of the greatest length, percent-encoded, and room
 HEADERS = {
@@ -64,11 +64,12 @@ class AccessMiddleware:
             await self._app(scope, _replayed(body, receive), reply)
         except _NotAdmitted as refusal:
             reply.closes, reply.challenges = True, refusal.status == 401
-            await self._refuse(scope, reply, refusal.status, str(refusal))
+            await self._refuse(scope, refusal.status, str(refusal))(scope, receive, reply)
         except Exception as error:
             _log.error("A request failed: %s", type(error).__name__)
             if not reply.begun:
-                await self._refuse(scope, reply, 500, "A fault of ours; the log names it.")
+                told = self._refuse(scope, 500, "A fault of ours; the log names it.")
+                await told(scope, receive, reply)
 
     def _check(self, scope: Scope) -> None:
         """_NotAdmitted for a request that may not come in."""

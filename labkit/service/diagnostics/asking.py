@@ -11,6 +11,7 @@ from labkit.answering.results import Outcome
 from labkit.assembly import Lab
 from labkit.embedding.checks import TextTooLong
 from labkit.service.diagnostics.session import embedder_of, index_of
+from labkit.store.manifest import check_space
 from labkit.types import Retrieval, Search, Viewer
 
 
@@ -38,9 +39,9 @@ def ask(lab: Lab, question: str, viewer: str, as_of: date) -> Asked:
     return Asked(outcome, kept.found, (long[0].tokens, long[0].limit) if long else None)
 
 
-def fits_index(lab: Lab) -> bool:
-    """Was the index made by the configured profile's model, which alone can search it?"""
-    return index_of(lab).manifest().embedder == embedder_of(lab).identity
+def check_fit(lab: Lab) -> None:
+    """StoreError, with what mends it, unless the configured model made the index."""
+    check_space(index_of(lab).manifest(), embedder_of(lab).identity)
 
 
 class _Keeping:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from typing import TypeAlias
 
 from labkit.answering.engine import MAX_QUESTION, check_question
 from labkit.settings import Settings
 from labkit.types import LabError
 
 SHOWN = (10, 25, 50, 100)
-Errors: TypeAlias = Mapping[str, str]
-"""For each field that is wrong, the key of the words that say so."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +18,7 @@ class QuestionForm:
     """A question as it was typed; `asked` is False before anything was.
 
     `viewer` "" is the default viewer. `as_of` is the day in `day`, or today where that is none.
+    `errors` has, for each field that is wrong, the key of the words that say so.
     """
 
     asked: bool
@@ -28,23 +26,19 @@ class QuestionForm:
     viewer: str
     day: str
     as_of: date
-    profile: str
     shown: int
-    errors: Errors = field(default_factory=dict)
+    errors: Mapping[str, str]
 
 
 def read_form(query: Mapping[str, str], settings: Settings, today: date) -> QuestionForm:
     """The form in an address; a field that was not given has its default."""
     question, viewer = query.get("q", ""), query.get("viewer", "")
     typed = query.get("day", "").strip() or today.isoformat()
-    profile = query.get("profile", "") or settings.embedding.profile
-    shown = {str(count): count for count in SHOWN}.get(query.get("shown", ""), SHOWN[0])
     as_of = day_of(typed)
     errors = {
         "q": question_error(question) if "q" in query else "",
         "viewer": "" if known_viewer(viewer, settings) else "error_viewer",
         "day": "error_day" if as_of is None else "",
-        "profile": "" if profile == settings.embedding.profile else "error_profile",
     }
     return QuestionForm(
         asked="q" in query,
@@ -52,8 +46,7 @@ def read_form(query: Mapping[str, str], settings: Settings, today: date) -> Ques
         viewer=viewer,
         day=typed,
         as_of=as_of or today,
-        profile=profile,
-        shown=shown,
+        shown={str(count): count for count in SHOWN}.get(query.get("shown", ""), SHOWN[0]),
         errors={name: key for name, key in errors.items() if key},
     )
 

@@ -14,9 +14,9 @@ from labkit.assembly import Lab
 from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.forms import SHOWN, QuestionForm, day_of, known_viewer, read_form
 from labkit.service.diagnostics.overview import health, overview, runs
-from labkit.service.diagnostics.passages import shown_rows
+from labkit.service.diagnostics.passages import columns, share, shown_rows
 from labkit.service.diagnostics.session import LabSession
-from labkit.service.diagnostics.source import SourcePage, source_page
+from labkit.service.diagnostics.source import source_page
 from labkit.service.errors import Problem
 from labkit.service.rendering import PageContext, context_of, page
 from labkit.service.translator import Translator
@@ -73,11 +73,9 @@ class Pages:
         form = read_form(context.query, settings, date.today())
         if form.asked and not form.errors:
             return await self._asked(context, settings, form)
-        fits = await self._session.check(asking.fits_index)
-        problems = [fits] if isinstance(fits, Problem) else []
+        unfit = await self._session.check(asking.check_fit)
         status = UNPROCESSABLE if form.errors else 200
-        values = _form_values(context.translator, settings, form, fits is not False)
-        return page("question.html", context, status, **values, problems=problems, asked=None)
+        return _question_page(context, settings, form, unfit, status)
 
     async def _asked(
         self, context: PageContext, settings: Settings, form: QuestionForm
@@ -86,13 +84,11 @@ class Pages:
         asked = await self._session.ask(
             lambda lab: asking.ask(lab, form.question, form.viewer, form.as_of)
         )
-        values = _form_values(context.translator, settings, form, True)
         if isinstance(asked, Problem):
-            return page(
-                "question.html", context, asked.status, **values, problems=[asked], asked=None
-            )
+            return _question_page(context, settings, form, asked, asked.status)
         rows = shown_rows(asked.retrieval, form.shown, context.translator)
-        return page("question.html", context, **values, problems=[], asked=asked, rows=rows)
+        shown: dict[str, Any] = {"asked": asked, "rows": rows, "columns": columns(rows)}
+        return _question_page(context, settings, form, None, **shown, share=share)
 
     async def source(self, request: Request) -> Response:
         context = context_of(request)
@@ -101,22 +97,21 @@ class Pages:
         viewer = query.get("viewer", "")
         part, start, end = (_number(query.get(name, "")) for name in ("part", "from", "to"))
 
-        def work(lab: Lab) -> tuple[SourcePage, str] | None:
+        def work(lab: Lab) -> dict[str, Any] | None:
             if as_of is None or not known_viewer(viewer, lab.settings):
                 return None
             found = source_page(lab, query.get("id", ""), viewer, as_of, part, start, end)
             label = viewer_label(viewer, lab.settings, context.translator)
-            return None if found is None else (found, label)
+            base_url = lab.settings.base_url
+            values = {"source": found, "viewer": label, "base_url": base_url}
+            return None if found is None else values
 
         found = await self._session.read(work)
         if isinstance(found, Problem):  # whose words might name a document that is not for them
             return self.problem(context, Problem(found.kind), "source")
-        if found is None or as_of is None:
+        if found is None:
             return self.status(context, NOT_FOUND)
-        shown, label = found
-        return page(
-            "source.html", context, source=shown, viewer=label, as_of=as_of, part=part, problems=[]
-        )
+        return page("source.html", context, **found, as_of=as_of, problems=[])
 
     def problem(self, context: PageContext, problem: Problem, title: str) -> Response:
         """A page that cannot show what it was asked for, under its own title."""
@@ -125,33 +120,36 @@ class Pages:
     def status(self, context: PageContext, status: int) -> Response:
         """A page for a status of HTTP: the same words whatever lies behind it."""
         key = str(status) if context.translator.knows(f"status_{status}") else "other"
-        return page("status.html", context, status, key=key, code=status, problems=[])
+        return page("status.html", context, status, key=key, problems=[])
 
 
 def viewer_label(name: str, settings: Settings, translator: Translator) -> str:
     """A viewer in words: name, organisation, scopes."""
     viewer = settings.viewer_named(name or None)
     scopes = ", ".join(sorted(viewer.scopes)) or translator.gettext("viewer_nothing")
-    return (
-        f"{name or translator.gettext('viewer_default')} – {viewer.organisation or '?'}, {scopes}"
-    )
+    said = name or translator.gettext("viewer_default")
+    return f"{said} – {viewer.organisation or '?'}, {scopes}"
 
 
-def _form_values(
-    translator: Translator, settings: Settings, form: QuestionForm, fits: bool
-) -> dict[str, Any]:
-    """What the form shows: its fields, and what may be chosen in them."""
-    profile = settings.embedding.profile
-    label = profile if fits else translator.gettext("profile_misfit", profile=profile)
+def _question_page(
+    context: PageContext,
+    settings: Settings,
+    form: QuestionForm,
+    problem: Problem | None,
+    status: int = 200,
+    **asked: Any,
+) -> Response:
+    """The form, what may be chosen in it, and below it what was asked, if anything was."""
     names = ["", *sorted(settings.viewers)]
-    return {
+    values: dict[str, Any] = {
         "form": form,
-        "viewers": [(name, viewer_label(name, settings, translator)) for name in names],
-        "viewer": viewer_label(form.viewer if not form.errors else "", settings, translator),
-        "profiles": [(profile, label)],
+        "viewers": [(name, viewer_label(name, settings, context.translator)) for name in names],
         "counts": SHOWN,
         "most": MAX_QUESTION,
+        "problems": [problem] if problem else [],
+        "base_url": settings.base_url,
     }
+    return page("question.html", context, status, **values, **{"asked": None, **asked})
 
 
 def _settings(lab: Lab) -> Settings:

@@ -5,30 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from labkit.service.translator import Translator
 from labkit.types import Hit, Retrieval
 
 _KNOWN = (
-    (re.compile(r"shares no significant word with the question"), "drop_words"),
-    (re.compile(r"cosine below (-?[\d.]+)"), "drop_cosine"),
-    (re.compile(r"beyond the best (\d+)"), "drop_beyond"),
-    (re.compile(r"nothing found is near enough, in meaning or in words"), "drop_unsupported"),
-    (re.compile(r"the same passage as (.+)", re.DOTALL), "drop_same"),
+    (r"shares no significant word with the question", "drop_words"),
+    (r"cosine below (-?[\d.]+)", "drop_cosine"),
+    (r"beyond the best (\d+)", "drop_beyond"),
+    (r"nothing found is near enough, in meaning or in words", "drop_unsupported"),
+    (r"(?s)the same passage as (.+)", "drop_same"),
 )
 
 Verdict: TypeAlias = Literal["kept", "dropped", "considered"]
 
 
-@dataclass(frozen=True)
-class Score:
-    """A score or a rank in words; `width` and `mark` are those of its bar, out of 100."""
+class Column(NamedTuple):
+    """A score or rank of a `Hit`: its decimals, and what the whole width of its bar is, if any."""
 
     name: str
-    text: str
-    width: float | None = None
-    mark: float | None = None
+    places: int
+    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,64 +38,38 @@ class Row:
     verdict: Verdict
     why: str
     why_lang: str
-    scores: tuple[Score, ...]
 
 
 def shown_rows(retrieval: Retrieval, most: int, translator: Translator) -> list[Row]:
     """The best passages, and every one that was kept, wherever it stands."""
     kept = {hit.chunk.id for hit in retrieval.hits}
-    placed = [
-        (place, hit)
-        for place, hit in enumerate(retrieval.ranked, start=1)
-        if place <= most or hit.chunk.id in kept
+    rows: list[Row] = []
+    for place, hit in enumerate(retrieval.ranked, start=1):
+        if place <= most or hit.chunk.id in kept:
+            why, lang = why_dropped(hit.dropped, translator)
+            verdict: Verdict = "dropped" if hit.dropped else "considered"
+            rows.append(Row(place, hit, "kept" if hit.chunk.id in kept else verdict, why, lang))
+    return rows
+
+
+def columns(rows: Sequence[Row]) -> list[Column]:
+    """The scores of these rows: a cosine beside 1, the others beside the greatest one shown."""
+    return [
+        Column("cosine", 3, 1.0),
+        Column("dense_rank", 0),
+        Column("lexical_score", 2, max((row.hit.lexical_score or 0.0 for row in rows), default=0)),
+        Column("lexical_rank", 0),
+        Column("fused", 5, max((row.hit.fused or 0.0 for row in rows), default=0)),
     ]
-    hits = [hit for _, hit in placed]
-    threshold = retrieval.detail.get("threshold")
-    scales = _Scales(hits, threshold if isinstance(threshold, float) else None, translator)
-    return [_row(place, hit, hit.chunk.id in kept, scales) for place, hit in placed]
 
 
-def _row(place: int, hit: Hit, kept: bool, scales: _Scales) -> Row:
-    why, lang = why_dropped(hit.dropped, scales.translator) if hit.dropped else ("", "")
-    verdict: Verdict = "kept" if kept else "dropped" if hit.dropped else "considered"
-    return Row(place, hit, verdict, why, lang, scales.scores(hit))
-
-
-class _Scales:
-    """How the scores of these hits are written and drawn beside one another."""
-
-    def __init__(
-        self, hits: Sequence[Hit], threshold: float | None, translator: Translator
-    ) -> None:
-        self.translator, self._threshold = translator, threshold
-        self._words = max((hit.lexical_score or 0.0 for hit in hits), default=0.0)
-        self._fused = max((hit.fused or 0.0 for hit in hits), default=0.0)
-
-    def scores(self, hit: Hit) -> tuple[Score, ...]:
-        mark = None if self._threshold is None else share(self._threshold, 1.0)
-        words = hit.lexical_score
-        places = 0 if words is None or words == int(words) else 2
-        return (
-            Score("cosine", self._said(hit.cosine, 3), share(hit.cosine, 1.0), mark),
-            Score("dense_rank", self._said(hit.dense_rank, 0)),
-            Score("lexical_score", self._said(words, places), share(words, self._words)),
-            Score("lexical_rank", self._said(hit.lexical_rank, 0)),
-            Score("fused", self._said(hit.fused, 5), share(hit.fused, self._fused)),
-        )
-
-    def _said(self, value: float | None, places: int) -> str:
-        return "" if value is None else self.translator.number(value, places)
-
-
-def share(value: float | None, most: float) -> float:
+def share(value: float, most: float) -> float:
     """A value as a width of 0 to 100 beside the greatest.
 
-    >>> share(0.5, 1.0), share(-0.2, 1.0), share(3.0, 2.0), share(None, 1.0), share(1.0, 0.0)
-    (50.0, 0.0, 100.0, 0.0, 0.0)
+    >>> share(0.5, 1.0), share(-0.2, 1.0), share(3.0, 2.0), share(1.0, 0.0)
+    (50.0, 0.0, 100.0, 0.0)
     """
-    if value is None or most <= 0:
-        return 0.0
-    return round(min(max(value / most, 0.0), 1.0) * 100, 1)
+    return round(min(max(value / most, 0.0), 1.0) * 100, 1) if most > 0 else 0.0
 
 
 def why_dropped(dropped: str, translator: Translator) -> tuple[str, str]:
@@ -109,16 +81,7 @@ def why_dropped(dropped: str, translator: Translator) -> tuple[str, str]:
     ('fell off', 'en')
     """
     for pattern, key in _KNOWN:
-        if found := pattern.fullmatch(dropped):
-            values = [_in_words(value, translator) for value in found.groups()]
-            return translator.gettext(key, *values) if values else translator.gettext(
-                key
-            ), translator.lang
+        if found := re.fullmatch(pattern, dropped):
+            values = [translator.figure(value) for value in found.groups()]
+            return translator.gettext(key, *values), translator.lang
     return dropped, "en"
-
-
-def _in_words(value: str, translator: Translator) -> str:
-    """A number as the language writes it; a name as it is."""
-    if not re.fullmatch(r"-?\d+(\.\d+)?", value):
-        return value
-    return translator.number(float(value), len(value.partition(".")[2]))

@@ -13,7 +13,8 @@ from labkit.service.errors import NoIndex, Problem, attempt, problem_of
 from labkit.service.queueing import WorkQueue
 from labkit.service.redaction import redactor_for
 from labkit.service.server import Limits
-from labkit.types import VectorStore
+from labkit.store.manifest import mend
+from labkit.types import Origin, VectorStore
 
 CHECK_SECONDS = 5.0
 READERS = 4
@@ -38,8 +39,8 @@ class LabSession:
         self._opener = opener
         self._lab: Lab | None = None
         self._lock = threading.Lock()
-        self._questions = WorkQueue(limits, name="question")
-        self._readings = WorkQueue(limits, threads=READERS, name="reading")
+        self._questions = WorkQueue(limits)
+        self._readings = WorkQueue(limits, threads=READERS)
         self._checks = WorkQueue(replace(limits, seconds=min(CHECK_SECONDS, limits.seconds)))
 
     async def ask(self, work: Callable[[Lab], _Value]) -> _Value | Problem:
@@ -56,7 +57,8 @@ class LabSession:
 
     async def _do(self, queue: WorkQueue, work: Callable[[Lab], _Value]) -> _Value | Problem:
         try:
-            return await queue.run(lambda: self._attempt(work))
+            async with queue.slot() as in_thread:
+                return await in_thread(lambda: self._attempt(work))
         except Exception as error:
             return problem_of(error, redactor_for(None))
 
@@ -89,7 +91,7 @@ def embedder_of(lab: Lab) -> CachedEmbedder:
 def store_of(lab: Lab) -> VectorStore:
     """The store of a lab whose file is there; NoIndex for one before its first run."""
     if not lab.settings.index.is_file():
-        raise NoIndex("There is no index yet. Run: labkit rebuild")
+        raise NoIndex(f"There is no index yet. Run: {mend(Origin())}")
     return lab.store
 
 
@@ -97,5 +99,5 @@ def index_of(lab: Lab) -> VectorStore:
     """The store of a lab with an index in it; NoIndex for one before its first build."""
     store = store_of(lab)
     if not store.exists():
-        raise NoIndex("The index is empty. Run: labkit rebuild")
+        raise NoIndex(f"The index is empty. Run: {mend(Origin())}")
     return store

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias
 from labkit.answering.access_filter import admit
 from labkit.assembly import Lab
 from labkit.service.diagnostics.session import index_of
-from labkit.service.redaction import below
 from labkit.types import Chunk, Metadata
 
 Shade: TypeAlias = Literal["", "again", "mark"]
@@ -38,9 +37,9 @@ class SourcePage:
     pieces: tuple[Piece, ...]
 
     @property
-    def path(self) -> str:
-        """The file, below the root of the documents."""
-        return below(self.meta.path)
+    def shown(self) -> Chunk:
+        """The chunk with the passage, or the first."""
+        return next((piece.chunk for piece in self.pieces if piece.marked), self.pieces[0].chunk)
 
 
 def source_page(
