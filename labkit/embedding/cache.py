@@ -119,27 +119,25 @@ class CachedEmbedder:
         known = self._known(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         try:
-            known |= self._embed_and_keep(missing, role)
-        except TextRefused as refused:
-            raise _numbered(refused, list(missing), keys) from refused
+            known |= self._new(missing, role)
+        except TextRefused as refused:  # all others are kept before it goes on
+            asked = list(missing)
+            problems = {asked[number]: said for number, said in refused.problems.items()}
+            fine = {key: text for key, text in missing.items() if key not in problems}
+            self._new(fine, role)
+            numbered = enumerate(keys)
+            raise TextRefused(
+                {n: problems[key] for n, key in numbered if key in problems}
+            ) from refused
         dimension = self.identity.dimension
         joined = b"".join(known[key] for key in keys)
         vectors = np.frombuffer(joined, LITTLE_ENDIAN).reshape(len(keys), dimension)
         return check_batch(vectors.astype(np.float32), texts, dimension)
 
-    def _embed_and_keep(self, missing: Mapping[Key, str], role: Role) -> dict[Key, bytes]:
-        """New vectors, kept; TextRefused, numbered as in `missing`, once all others are kept."""
-        if not missing:
-            return {}
-        try:
-            return self._new(missing, role)
-        except TextRefused as refused:
-            fine = [item for n, item in enumerate(missing.items()) if n not in refused.problems]
-            self._embed_and_keep(dict(fine), role)
-            raise
-
     def _new(self, missing: Mapping[Key, str], role: Role) -> dict[Key, bytes]:
         """New vectors. One that stands for half a text is not kept: each run shall warn of it."""
+        if not missing:
+            return {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             vectors = self._embedder.embed(list(missing.values()), role)
@@ -159,12 +157,6 @@ class CachedEmbedder:
         if left and self._cache is not None:
             known |= self._cache.get(self.identity, left)
         return known
-
-
-def _numbered(refused: TextRefused, asked: Sequence[Key], keys: Sequence[Key]) -> TextRefused:
-    """The refusal of the texts that were asked for, by their numbers among all."""
-    problems = {asked[number]: problem for number, problem in refused.problems.items()}
-    return TextRefused({n: problems[key] for n, key in enumerate(keys) if key in problems})
 
 
 def write_vectors(path: Path, identity: EmbedderIdentity, vectors: Mapping[Key, bytes]) -> None:

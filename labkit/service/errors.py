@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -19,7 +19,6 @@ from labkit.service.queueing import Busy
 from labkit.service.translator import Translator
 from labkit.types import DocumentError, EmbeddingError, LabError, StoreError
 
-_Value = TypeVar("_Value")
 _log = logging.getLogger("labkit.service")
 
 
@@ -102,14 +101,6 @@ def fault(error: Exception) -> Problem:
     """A fault of ours. Its words may hold a text, so that neither log nor reply gets them."""
     _log.error("A part failed: %s", type(error).__name__)
     return Problem("fault", type(error).__name__)
-
-
-def attempt(work: Callable[[], _Value], redact: Callable[[str], str]) -> _Value | Problem:
-    """What the work returns, or why it cannot."""
-    try:
-        return work()
-    except Exception as error:
-        return problem_of(error, redact)
 
 
 def invalid_request(error: RequestValidationError) -> Problem:

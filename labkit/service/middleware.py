@@ -9,12 +9,16 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+
 from labkit.service.server import Hosts, Limits
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-Refuse: TypeAlias = "Callable[[Scope, int, str], ASGIApp]"
+Refuse: TypeAlias = "Callable[[Scope, int, str], Response]"
 """Makes a refusal of the request's scope, a status and a sentence."""
 
 LONGEST_URL = 32_000  # bytes: a question of the greatest length, percent-encoded, and room
@@ -28,10 +32,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-_CHALLENGES = [
-    (b"www-authenticate", b'Basic realm="labkit", charset="UTF-8"'),
-    (b"www-authenticate", b"Bearer"),
-]
+_CHALLENGES = ('Basic realm="labkit", charset="UTF-8"', "Bearer")
 _log = logging.getLogger("labkit.service")
 
 
@@ -59,47 +60,48 @@ class AccessMiddleware:
             return
         reply = _Reply(send)
         try:
-            self._check(scope)
+            self._check(scope, Headers(scope=scope))
             body = await self._whole_body(receive)
             await self._app(scope, _replayed(body, receive), reply)
-        except _NotAdmitted as refusal:
-            reply.closes, reply.challenges = True, refusal.status == 401
-            await self._refuse(scope, refusal.status, str(refusal))(scope, receive, reply)
+        except HTTPException as refusal:
+            told = self._refuse(scope, refusal.status_code, refusal.detail)
+            told.headers["connection"] = "close"
+            for challenge in _CHALLENGES if refusal.status_code == 401 else ():
+                told.headers.append("www-authenticate", challenge)
+            await told(scope, receive, reply)
         except Exception as error:
             _log.error("A request failed: %s", type(error).__name__)
             if not reply.begun:
                 told = self._refuse(scope, 500, "A fault of ours; the log names it.")
                 await told(scope, receive, reply)
 
-    def _check(self, scope: Scope) -> None:
-        """_NotAdmitted for a request that may not come in."""
-        hosts = _values(scope, b"host")
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """HTTPException for a request that may not come in."""
+        hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._hosts.admit(hosts[0]):
-            raise _NotAdmitted(400, "This server does not go by that name. See --allow-host.")
+            raise HTTPException(400, "This server does not go by that name. See --allow-host.")
         if scope["method"] not in ("GET", "HEAD"):
             # A program names no origin; a page's own origin is this host, under http or https.
-            origins = _values(scope, b"origin")
+            origins = headers.getlist("origin")
             if any(origin.partition("://")[2] != hosts[0] for origin in origins):
-                raise _NotAdmitted(403, "A page of another origin may not ask here.")
+                raise HTTPException(403, "A page of another origin may not ask here.")
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_URL:
             what = f"The address has over {LONGEST_URL} bytes. Ask a shorter question."
-            raise _NotAdmitted(414, what)
-        if not self._knows_token(scope):
-            wanted = "This service wants its token: Authorization: Bearer TOKEN."
-            raise _NotAdmitted(401, wanted)
+            raise HTTPException(414, what)
+        if not self._knows_token(headers.get("authorization", "").encode("latin-1")):
+            raise HTTPException(401, "This service wants its token: Authorization: Bearer TOKEN.")
 
-    def _knows_token(self, scope: Scope) -> bool:
+    def _knows_token(self, given: bytes) -> bool:
         """Compared in the same time, however much of a token is right."""
         if not self._token:
             return True
-        given = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, rest = given.partition(b" ")
         if scheme.lower() == b"basic":
             return secrets.compare_digest(_password(rest), self._token)
         return scheme.lower() == b"bearer" and secrets.compare_digest(rest.strip(), self._token)
 
     async def _whole_body(self, receive: Receive) -> bytes:
-        """The body; _NotAdmitted if it is too large, whatever its header says, or too slow."""
+        """The body; HTTPException if it is too large, whatever its header says, or too slow."""
         body = bytearray()
         seconds, most = self._limits.body_seconds, self._limits.body_bytes
         try:
@@ -109,39 +111,24 @@ class AccessMiddleware:
                     body += message.get("body", b"")
                     if len(body) > most:
                         what = f"The request has over {most} bytes. Send fewer texts."
-                        raise _NotAdmitted(413, what)
+                        raise HTTPException(413, what)
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError as error:
             what = f"The request did not arrive within {seconds:g} seconds."
-            raise _NotAdmitted(408, what) from error
-
-
-class _NotAdmitted(Exception):
-    """A request that may not come in: a status and a sentence."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
+            raise HTTPException(408, what) from error
 
 
 class _Reply:
     """The way out, which puts the rules on a reply and knows whether it has begun."""
 
     def __init__(self, send: Send) -> None:
-        self._send = send
-        self.begun = self.closes = self.challenges = False
+        self._send, self.begun = send, False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-            ours += [(b"connection", b"close")] if self.closes else []
-            ours += _CHALLENGES if self.challenges else []
-            theirs = [
-                pair for pair in message.get("headers", []) if pair[0].decode() not in HEADERS
-            ]
-            message = {**message, "headers": [*theirs, *ours]}
+            MutableHeaders(scope=message).update(HEADERS)
         await self._send(message)
 
 
@@ -165,7 +152,3 @@ def _password(credentials: bytes) -> bytes:
         return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
     except ValueError:
         return b""
-
-
-def _values(scope: Scope, name: bytes) -> list[str]:
-    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from importlib.resources import files
+from operator import itemgetter
 
 DEFAULT = "en"
 KILO = 1000
@@ -39,6 +40,10 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": _read("en"),
     "fr": {key: typeset(text) for key, text in _read("fr").items()},
 }
+_RANGE = re.compile(
+    rf"(?:^|(?<=,))\s*({'|'.join(TEXTS)})(?:-[^,;]*)?(?:;+\s*q=(0(?:\.\d+)?|1(?:\.0+)?))?\s*(?=,|$)"
+)
+"""A language that is spoken here, and its weight, in an Accept-Language."""
 
 
 def choose_language(asked: str, accepted: str) -> str:
@@ -49,21 +54,11 @@ def choose_language(asked: str, accepted: str) -> str:
     """
     if asked in TEXTS:
         return asked
-    ranges = [_range(part) for part in accepted.split(",")[:50]]
-    best = max(ranges, key=lambda found: found[0])  # the first of equals, as browsers order them
+    ranges = [
+        (float(weight or 1), lang) for lang, weight in _RANGE.findall(accepted[:2000].lower())
+    ]
+    best = max(ranges, key=itemgetter(0), default=(0.0, DEFAULT))  # the first of equals
     return best[1] if best[0] > 0 else DEFAULT
-
-
-def _range(part: str) -> tuple[float, str]:
-    """(quality, language) of one range of an Accept-Language; 0 for what is not spoken here."""
-    name, _, parameter = part.partition(";")
-    language = name.strip().lower().partition("-")[0]
-    _, _, quality = parameter.partition("=")
-    try:
-        weight = float(quality) if quality else 1.0
-    except ValueError:
-        weight = 0.0
-    return (weight if language in TEXTS and 0 <= weight <= 1 else 0.0), language
 
 
 @dataclass(frozen=True)

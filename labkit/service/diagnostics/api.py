@@ -12,9 +12,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from labkit.answering.citing import outcome_dict, passage_dict
 from labkit.answering.engine import MAX_QUESTION
 from labkit.assembly import Lab
-from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.forms import day_of, known_viewer, question_error
-from labkit.service.diagnostics.session import LabSession
+from labkit.service.diagnostics.session import LabSession, ask
 from labkit.service.errors import Problem, responses
 
 MOST_PASSAGES = 100
@@ -142,7 +141,7 @@ def _reply(lab: Lab, body: AnswerRequest) -> dict[str, Any] | Problem:
     """The reply, or that the settings do not know the viewer."""
     if not known_viewer(body.viewer, lab.settings):
         return Problem("choice", "viewer is none of the settings; leave it out for the default one")
-    asked = asking.ask(lab, body.question, body.viewer, body.as_of or date.today())
+    asked = ask(lab, body.question, body.viewer, body.as_of or date.today())
     base_url, found = lab.settings.base_url, asked.retrieval
     kept = {hit.chunk.id for hit in found.hits}
     passages = [

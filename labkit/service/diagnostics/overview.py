@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 
 from labkit.assembly import Lab
 from labkit.service.diagnostics.session import embedder_of, index_of, store_of
-from labkit.service.errors import Problem, attempt
+from labkit.service.errors import Problem, problem_of
 from labkit.service.redaction import Redactor, last_name, redactor_for
 from labkit.types import Eligible, Health, IndexStats, IngestRun, Manifest, Origin
 
@@ -38,27 +39,31 @@ def overview(lab: Lab) -> Overview:
     redact = redactor_for(lab.settings)
 
     def part(work: Callable[[], _Value]) -> _Value | Problem:
-        return attempt(work, redact)
+        try:
+            return work()
+        except Exception as error:
+            return problem_of(error, redact)
 
     return Overview(
         stats=part(lambda: index_of(lab).stats()),
         manifest=part(lambda: _manifest(lab, redact)),
         sound=part(lambda: _sound(lab)),
-        last_run=part(lambda: _last_run(lab, redact)),
+        last_run=part(lambda: next(iter(runs(lab, 1)), None)),
     )
 
 
-def runs(lab: Lab) -> list[IngestRun]:
+def runs(lab: Lab, most: int = RUNS) -> list[IngestRun]:
     """The last runs as a page may show them, newest first."""
     redact = redactor_for(lab.settings)
-    return [redact.run(run) for run in store_of(lab).runs(RUNS)]
+    return [redact.run(run) for run in store_of(lab).runs(most)]
 
 
 def health(lab: Lab) -> Health:
     """Whether the embedder can work now, and what it says of itself, without paths."""
     redact = redactor_for(lab.settings)
     if not lab.settings.embedding.service_url:
-        attempt(lambda: embedder_of(lab), redact)  # loaded at most once, whoever asks first
+        with suppress(Exception):  # which `health` names; loaded at most once, whoever asks first
+            embedder_of(lab)
     found = lab.health()
     said: dict[str, Any] = {name: found.detail.get(name) for name in ("memory_bytes", "window")}
     said = {name: value for name, value in said.items() if isinstance(value, int)}
@@ -88,7 +93,3 @@ def _sound(lab: Lab) -> bool:
     """Have the store read and check all its rows, once for each generation of the index."""
     nobody = Eligible(frozenset(), date.min)
     return index_of(lab).lexical(["check"], 1, nobody) == []
-
-
-def _last_run(lab: Lab, redact: Redactor) -> IngestRun | None:
-    return next((redact.run(run) for run in store_of(lab).runs(1)), None)

@@ -11,11 +11,10 @@ from starlette.responses import Response
 
 from labkit.answering.engine import MAX_QUESTION
 from labkit.assembly import Lab
-from labkit.service.diagnostics import asking
 from labkit.service.diagnostics.forms import SHOWN, QuestionForm, day_of, known_viewer, read_form
 from labkit.service.diagnostics.overview import health, overview, runs
 from labkit.service.diagnostics.passages import columns, share, shown_rows
-from labkit.service.diagnostics.session import LabSession
+from labkit.service.diagnostics.session import LabSession, ask, check_fit
 from labkit.service.diagnostics.source import source_page
 from labkit.service.errors import Problem
 from labkit.service.rendering import PageContext, context_of, page
@@ -73,7 +72,7 @@ class Pages:
         form = read_form(context.query, settings, date.today())
         if form.asked and not form.errors:
             return await self._asked(context, settings, form)
-        unfit = await self._session.check(asking.check_fit)
+        unfit = await self._session.check(check_fit)
         status = UNPROCESSABLE if form.errors else 200
         return _question_page(context, settings, form, unfit, status)
 
@@ -82,7 +81,7 @@ class Pages:
     ) -> Response:
         """The page of a question that was asked: what came of it, under its form."""
         asked = await self._session.ask(
-            lambda lab: asking.ask(lab, form.question, form.viewer, form.as_of)
+            lambda lab: ask(lab, form.question, form.viewer, form.as_of)
         )
         if isinstance(asked, Problem):
             return _question_page(context, settings, form, asked, asked.status)

@@ -1,20 +1,26 @@
-"""The lab behind the pages: opened anew for each request, its model loaded once."""
+"""The lab behind the pages: opened anew for each request, its model loaded once, and asked."""
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import date
 from typing import TypeVar
 
+from labkit.answering.engine import Engine
+from labkit.answering.results import Outcome
 from labkit.assembly import Lab, open_lab
 from labkit.embedding import CachedEmbedder
-from labkit.service.errors import NoIndex, Problem, attempt, problem_of
+from labkit.embedding.checks import TextTooLong
+from labkit.service.errors import NoIndex, Problem, problem_of
 from labkit.service.queueing import WorkQueue
 from labkit.service.redaction import redactor_for
 from labkit.service.server import Limits
-from labkit.store.manifest import mend
-from labkit.types import Origin, VectorStore
+from labkit.settings import Settings
+from labkit.store.manifest import check_space, mend
+from labkit.types import Origin, Retrieval, Search, VectorStore, Viewer
 
 CHECK_SECONDS = 5.0
 READERS = 4
@@ -63,10 +69,13 @@ class LabSession:
             return problem_of(error, redactor_for(None))
 
     def _attempt(self, work: Callable[[Lab], _Value]) -> _Value | Problem:
-        lab = attempt(self._open, redactor_for(None))
-        if isinstance(lab, Problem):
-            return lab
-        return attempt(lambda: work(lab), redactor_for(lab.settings))
+        settings: Settings | None = None
+        try:
+            lab = self._open()
+            settings = lab.settings
+            return work(lab)
+        except Exception as error:
+            return problem_of(error, redactor_for(settings))
 
     def _open(self) -> Lab:
         """The lab in use, or a new one if the settings have changed since it was opened."""
@@ -101,3 +110,47 @@ def index_of(lab: Lab) -> VectorStore:
     if not store.exists():
         raise NoIndex(f"The index is empty. Run: {mend(Origin())}")
     return store
+
+
+# --- a question -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An outcome and the retrieval that it came from; `too_long` is (tokens, tokens read) of a
+    question that the model could not read to its end."""
+
+    outcome: Outcome
+    retrieval: Retrieval
+    too_long: tuple[int, int] | None = None
+
+
+def ask(lab: Lab, question: str, viewer: str, as_of: date) -> Asked:
+    """Answer, or refuse, on the one path that every question takes. LabError if it cannot be."""
+    index_of(lab)
+    embedder_of(lab)
+    kept = _Keeping(lab.search())
+    who = lab.settings.viewer_named(viewer or None)
+    with warnings.catch_warnings(record=True) as caught:  # its message holds the question
+        warnings.simplefilter("always", TextTooLong)
+        outcome = Engine(kept, lab.generator()).ask(question, who, as_of)
+    assert kept.found is not None, "the engine retrieves before anything else"
+    long = [w.message for w in caught if isinstance(w.message, TextTooLong)]
+    return Asked(outcome, kept.found, (long[0].tokens, long[0].limit) if long else None)
+
+
+def check_fit(lab: Lab) -> None:
+    """StoreError, with what mends it, unless the configured model made the index."""
+    check_space(index_of(lab).manifest(), embedder_of(lab).identity)
+
+
+class _Keeping:
+    """A search that keeps what it found, so that the page shows what the engine was given."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.found: Retrieval | None = None
+
+    def retrieve(self, question: str, viewer: Viewer, as_of: date) -> Retrieval:
+        self.found = self._search.retrieve(question, viewer, as_of)
+        return self.found
