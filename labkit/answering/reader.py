@@ -49,7 +49,8 @@ class Reader:
         if score < self.threshold:
             return Choice(why=self._why(score), detail=detail)
         rule = [unit for _, unit in scored if is_exception(best) and _is_rule_of(unit, best)]
-        beside = [unit for other, unit in scored[1:] if _stands_beside(unit, other, best, score)]
+        enough = max(self.threshold, score - CLOSE)
+        beside = [u for other, u in scored if other >= enough and u.chunk.id != best.chunk.id]
         return Choice((best, *rule[:1], *beside[:1]), detail=detail)
 
     def _why(self, score: float) -> str:
@@ -82,7 +83,3 @@ def _is_rule_of(unit: Candidate, exception: Candidate) -> bool:
     """Does this say plainly, in the same document, what the other one makes an exception to?"""
     is_near = unit.chunk.source_id == exception.chunk.source_id and not is_exception(unit)
     return is_near and len(unit.terms & exception.terms) >= 2
-
-
-def _stands_beside(unit: Candidate, score: float, best: Candidate, most: float) -> bool:
-    return unit.chunk.id != best.chunk.id and score >= most - CLOSE

@@ -25,6 +25,35 @@ FORMAT = (
 QUESTIONS = Path(__file__).resolve().parents[2] / "corpus/questions/starter.jsonl"
 
 
+Data = Annotated[
+    Path,
+    typer.Argument(help="Annotated questions (JSON Lines), SQuAD 2.0 (.json), a BEIR folder."),
+]
+Answers = Annotated[
+    bool, typer.Option("--answers", help="Ask end to end: what a reader gets in the end.")
+]
+Ledger = Annotated[
+    bool, typer.Option("--ledger", help="As --answers, with the stage that lost each answer.")
+]
+Judged = Annotated[
+    int | None, typer.Option("--k", "-k", min=1, help="Passages judged; default 5, BEIR 10.")
+]
+Policies = Annotated[list[str] | None, typer.Option(help="A policy to measure; repeatable.")]
+Profiles = Annotated[
+    list[str] | None, typer.Option(help="A model to measure, on an index of its own; repeatable.")
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(help="Documents to measure on, taken in as by `ingest --pdf`; repeatable."),
+]
+Half = Annotated[str | None, typer.Option(help="Only this half, as `development`.")]
+Split = Annotated[str | None, typer.Option(help="Split of a BEIR folder; default test.")]
+Sample = Annotated[
+    int | None, typer.Option(min=1, help="Ask only so many questions, drawn by --seed.")
+]
+Seed = Annotated[int, typer.Option(help="Which questions a sample draws.")]
+
+
 def register(app: typer.Typer) -> None:
     """Put these commands on a command line."""
     app.command("eval", epilog=f"Annotated questions: {FORMAT}")(evaluate)
@@ -34,36 +63,17 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    data: Annotated[
-        Path,
-        typer.Argument(help="Annotated questions (JSON Lines), SQuAD 2.0 (.json), a BEIR folder."),
-    ] = QUESTIONS,
-    answers: Annotated[
-        bool, typer.Option("--answers", help="Ask end to end: what a reader gets in the end.")
-    ] = False,
-    ledger: Annotated[
-        bool, typer.Option("--ledger", help="With --answers: which stage lost what was not right.")
-    ] = False,
-    k: Annotated[
-        int | None, typer.Option("--k", "-k", min=1, help="Passages judged; default 5, BEIR 10.")
-    ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="A policy to measure; repeatable.")
-    ] = None,
-    profile: Annotated[
-        list[str] | None,
-        typer.Option(help="A model to measure, on an index of its own; repeatable."),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(help="Documents to measure on, taken in as by `ingest --pdf`; repeatable."),
-    ] = None,
-    half: Annotated[str | None, typer.Option(help="Only this half, as `development`.")] = None,
-    split: Annotated[str | None, typer.Option(help="Split of a BEIR folder; default test.")] = None,
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="Ask only so many questions, drawn by --seed.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Which questions a sample draws.")] = 0,
+    data: Data = QUESTIONS,
+    answers: Answers = False,
+    ledger: Ledger = False,
+    k: Judged = None,
+    policy: Policies = None,
+    profile: Profiles = None,
+    source: Sources = None,
+    half: Half = None,
+    split: Split = None,
+    sample: Sample = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Measure retrieval (dense alone, lexical alone, the policy), or with --answers the whole."""

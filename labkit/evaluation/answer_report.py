@@ -1,4 +1,4 @@
-"""The counts of what became of questions, by profile, policy and kind, and where answers were lost."""
+"""What became of all questions, by profile, policy and kind, and where answers were lost."""
 
 from __future__ import annotations
 

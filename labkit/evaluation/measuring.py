@@ -8,13 +8,13 @@ from datetime import date
 from functools import partial
 from typing import TypeAlias
 
-from labkit.evaluation.datasets import AnnotatedQuestion, Beir, Part
+from labkit.evaluation.datasets import DAY, AnnotatedQuestion, Beir, Part
 from labkit.evaluation.hit_rate import hit_at_k
 from labkit.evaluation.ndcg import ndcg_at_k
 from labkit.evaluation.rankings import Ranking
 from labkit.evaluation.recall import recall_at_k
 from labkit.evaluation.reciprocal_rank import reciprocal_rank
-from labkit.evaluation.scratch import DAY, READER
+from labkit.evaluation.scratch import READER
 from labkit.types import Hit, Viewer
 
 Scores: TypeAlias = dict[str, float | None]

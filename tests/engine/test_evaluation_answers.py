@@ -283,9 +283,9 @@ def test_eval_answers_asks_every_question_end_to_end(capsys: pytest.CaptureFixtu
     assert (counts["answerable"], counts["unanswerable"]) == (59, 41)
     sums = ("right", "other_unit", "other_document", "refused")
     assert sum(counts[name] for name in sums) == 59
-    assert counts["right"] >= 44
+    assert counts["right"] >= 43
     assert counts["other_document"] == 0
-    assert counts["unanswerable_answered"] <= 5
+    assert counts["unanswerable_answered"] <= 3
     (ledger,) = found["ledger"]
     assert sum(ledger[stage] for stage in Stage) == 59 - counts["right"]
     assert len(found["questions"]) == 100

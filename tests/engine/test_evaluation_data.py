@@ -13,11 +13,11 @@ import pytest
 
 from builders import chunk
 from labkit.cli import main
-from labkit.evaluation.datasets import Beir, Part, Passage, load_annotated, load_beir
+from labkit.evaluation.datasets import DAY, Beir, Part, Passage, load_annotated, load_beir
 from labkit.evaluation.measuring import Measured, score_parts, score_passages
 from labkit.evaluation.report import as_text, make_rows
 from labkit.evaluation.running import check_documents
-from labkit.evaluation.scratch import DAY, READER, WholePassage, passage_document
+from labkit.evaluation.scratch import READER, WholePassage, passage_document
 from labkit.store import SqliteStore
 from labkit.types import Hit, LabError
 from scripted_server import Reply, Request, ScriptedServer, embeddings
