@@ -284,7 +284,9 @@ def make_generator(
             raise LabError("The extractive generator calls no tool. Use --generator chat.")
         if settings.retrieval.policy == "strict":  # as lessons 00 to 07 build it
             return ExtractiveGenerator()
-        return ExtractiveGenerator(Reader(profile_of(settings).answer_score))
+        asked = settings.retrieval.answer_score
+        needed = asked if asked >= 0 else profile_of(settings).answer_score
+        return ExtractiveGenerator(Reader(needed))
     if kind != "chat":
         raise LabError(f"There is no generator {kind!r}. Use extractive or chat.")
     chat = settings.chat

@@ -104,11 +104,15 @@ class IngestSettings(_Section):
 
 
 class RetrievalSettings(_Section):
-    """Which passages are handed on: at most `k`, of cosine `threshold` or more."""
+    """Which passages are handed on: at most `k`, of cosine `threshold` or more.
+
+    `answer_score` is what the hybrid policy's reader asks of a unit that it shows.
+    """
 
     policy: Literal["strict", "hybrid"] = "hybrid"
     k: Annotated[int, Field(ge=1, le=1_000_000)] = 3
     threshold: Annotated[float, Field(ge=-2, le=1)] = -2.0  # below -1: the profile's own
+    answer_score: Annotated[float, Field(ge=-1, le=1)] = -1.0  # below 0: the profile's own
     context_tokens: Annotated[int, Field(ge=1, le=100_000_000)] = 2048
 
 

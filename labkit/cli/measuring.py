@@ -208,12 +208,21 @@ def calibrate(
     questions_file: Annotated[
         Path, typer.Option("--questions", help="Annotated questions, as JSON Lines.")
     ] = QUESTIONS,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Measure retrieval.answer_score, end to end.")
+    ] = False,
+    wrong_costs: Annotated[
+        float, typer.Option(help="With --answers: refusals that a wrong answer is worth.")
+    ] = 4.0,
     as_json: AsJson = False,
 ) -> None:
     """Measure thresholds for the model in use on annotated questions."""
     from labkit.assembly import open_lab
     from labkit.evaluation.calibration import calibrate, read_questions
 
+    if answers:
+        _calibrate_answers(questions_file, wrong_costs, as_json)
+        return
     lab = open_lab()
     with bars() as bar:
         found = calibrate(lab, read_questions(questions_file), bar("Measuring"))
@@ -227,6 +236,29 @@ def calibrate(
     for threshold, kept, bad in found.table:
         typer.echo(f"{threshold:9.2f}  {kept:23}  {bad:23}")
     typer.echo(f"Suggested: {found.suggested:.2f}, which keeps 98 % of the answerable questions.")
+
+
+def _calibrate_answers(path: Path, wrong_costs: float, as_json: bool) -> None:
+    from labkit.evaluation.answer_score import balances, cheapest
+    from labkit.evaluation.datasets import load_annotated
+    from labkit.evaluation.running import Plan, run_answers
+    from labkit.settings import load_settings
+
+    settings = load_settings().having(retrieval={"policy": "hybrid", "answer_score": 0.0})
+    with bars() as bar:
+        rows = balances(run_answers(settings, load_annotated(path), Plan(1), bar), wrong_costs)
+    best = cheapest(rows)
+    if as_json:
+        found = [row.to_dict() for row in rows]
+        print_json({"suggested": best.score, "wrong_costs": wrong_costs, "table": found})
+        return
+    typer.echo("score  right  other unit  wrong  refused  cost")
+    for row in rows:
+        typer.echo(
+            f"{row.score:5.2f}  {row.right:5}  {row.other_unit:10}  {row.wrong:5}  "
+            f"{row.refused:7}  {row.cost:g}"
+        )
+    typer.echo(f"Suggested: retrieval.answer_score = {best.score:.2f}, where the cost is least.")
 
 
 def ship_vectors() -> None:

@@ -18,6 +18,7 @@ from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome, Refusal, Trace
 from labkit.assembly import open_lab
 from labkit.cli import main
+from labkit.embedding.profiles import PROFILES
 from labkit.evaluation.answer_report import (
     AnswerCounts,
     answers_as_text,
@@ -25,6 +26,7 @@ from labkit.evaluation.answer_report import (
     count_losses,
     losses_as_text,
 )
+from labkit.evaluation.answer_score import Balance, balances, cheapest
 from labkit.evaluation.answers import Examined, Judged, Stage, Verdict, ask_all, judge
 from labkit.evaluation.calibration import Question
 from labkit.evaluation.datasets import AnnotatedQuestion, Part, load_squad
@@ -207,6 +209,46 @@ def test_losses_are_counted_by_stage() -> None:
     ]
 
 
+# --- the score that is needed --------------------------------------------------------------------
+
+
+def scored(score: float | None, verdict: Verdict) -> Judged:
+    return replace(judged(verdict), score=score)
+
+
+MEASURED = [
+    scored(0.9, Verdict.RIGHT),
+    scored(0.7, Verdict.RIGHT),
+    scored(0.5, Verdict.OTHER_UNIT),
+    scored(0.6, Verdict.UNANSWERABLE_ANSWERED),
+    scored(0.4, Verdict.OTHER_DOCUMENT),
+    scored(None, Verdict.REFUSED),
+]
+
+
+def test_costs_by_hand() -> None:
+    """At 0: two wrong at 4, one beside and one refused at 1. At 0.7 all three but the right ones
+    are refused, of which one had no answer. At 0.8 a right one more."""
+    rows = {row.score: row for row in balances(MEASURED)}
+    assert rows[0.0] == Balance(0.0, right=2, other_unit=1, wrong=2, refused=1, cost=10)
+    assert rows[0.7] == Balance(0.7, right=2, other_unit=0, wrong=0, refused=3, cost=3)
+    assert rows[0.8] == Balance(0.8, right=1, other_unit=0, wrong=0, refused=4, cost=4)
+    assert cheapest(list(rows.values())).score == 0.7
+    dear = balances(MEASURED, wrong_costs=100)
+    assert cheapest(dear).score == 0.7
+
+
+def test_a_dearer_wrong_answer_never_asks_for_a_lower_score() -> None:
+    suggested = [cheapest(balances(MEASURED, costs)).score for costs in (1, 2, 4, 8, 16)]
+    assert suggested == sorted(suggested)
+
+
+@pytest.mark.parametrize("costs", [0.5, -1, float("nan")])
+def test_a_wrong_answer_costs_no_less_than_a_refusal(costs: float) -> None:
+    with pytest.raises(LabError, match="it must be 1 or more"):
+        balances(MEASURED, costs)
+
+
 # --- SQuAD files ---------------------------------------------------------------------------------
 
 CONTEXT = "Tin melts at 232 degrees. Lead melts at 327 degrees."
@@ -292,6 +334,30 @@ def test_eval_answers_asks_every_question_end_to_end(capsys: pytest.CaptureFixtu
     refused = next(one for one in found["questions"] if one["verdict"] == "refused")
     assert refused["shown"] == []
     assert refused["reason"]
+
+
+@pytest.mark.usefixtures("starter")
+def test_calibrate_finds_the_score_that_the_profile_carries(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = json.loads(run(capsys, "calibrate", "--answers", "--json")[1])
+    assert found["suggested"] == PROFILES["minilm"].answer_score
+    code, out, _ = run(capsys, "calibrate", "--answers")
+    assert code == 0
+    assert out.splitlines()[0] == "score  right  other unit  wrong  refused  cost"
+    assert out.splitlines()[-1] == (
+        "Suggested: retrieval.answer_score = 0.54, where the cost is least."
+    )
+
+
+@pytest.mark.usefixtures("starter")
+def test_the_score_can_be_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABKIT_RETRIEVAL_ANSWER_SCORE", "1.0")
+    code, out, _ = run(capsys, "answer", "how long do you keep backups", "--as-of", str(DAY))
+    assert code == 3
+    assert "and 1.00 is needed: it says too little of what was asked." in out
 
 
 @pytest.mark.usefixtures("starter")

@@ -116,6 +116,7 @@ KEYS: dict[str, tuple[str, str, Any]] = {
     "retrieval.policy": ('"hybrid"', "hybrid", "hybrid"),
     "retrieval.k": ("5", "5", 5),
     "retrieval.threshold": ("0.5", "0.5", 0.5),
+    "retrieval.answer_score": ("0.6", "0.6", 0.6),
     "retrieval.context_tokens": ("512", "512", 512),
     "store.kind": ('"sqlite-vec"', "sqlite-vec", "sqlite-vec"),
     "store.path": ('"/x.sqlite"', "/x.sqlite", "/x.sqlite"),
