@@ -1,0 +1,86 @@
+"""The values that travel between the stages, and the Protocols that the stages answer to.
+
+Everything here is immutable data without behaviour of its own, so that any stage can be read,
+tested or replaced alone. Offsets count code points in the normalised text of a document.
+"""
+
+from labkit.types.answers import (
+    MAX_EVIDENCE,
+    MIN_QUOTE,
+    Citation,
+    Evidence,
+    Hit,
+    Proposal,
+    Reason,
+    Refused,
+    Retrieval,
+    TermStatistics,
+)
+from labkit.types.base import (
+    DocumentError,
+    EmbeddingError,
+    LabError,
+    Matrix,
+    Role,
+    Status,
+    StoreError,
+    Vector,
+)
+from labkit.types.documents import Chunk, Document, Eligible, Metadata, Product, Viewer
+from labkit.types.index import (
+    Command,
+    DocumentRecord,
+    EmbedderIdentity,
+    FileFault,
+    Health,
+    IndexedDocument,
+    IndexStats,
+    IngestRun,
+    Manifest,
+    Origin,
+    RunStatus,
+)
+from labkit.types.protocols import Chunker, Embedder, Generator, Search, VectorStore
+
+__all__ = [
+    "MAX_EVIDENCE",
+    "MIN_QUOTE",
+    "Chunk",
+    "Chunker",
+    "Citation",
+    "Command",
+    "Document",
+    "DocumentError",
+    "DocumentRecord",
+    "Eligible",
+    "Embedder",
+    "EmbedderIdentity",
+    "EmbeddingError",
+    "Evidence",
+    "FileFault",
+    "Generator",
+    "Health",
+    "Hit",
+    "IndexStats",
+    "IndexedDocument",
+    "IngestRun",
+    "LabError",
+    "Manifest",
+    "Matrix",
+    "Metadata",
+    "Origin",
+    "Product",
+    "Proposal",
+    "Reason",
+    "Refused",
+    "Retrieval",
+    "Role",
+    "RunStatus",
+    "Search",
+    "Status",
+    "StoreError",
+    "TermStatistics",
+    "Vector",
+    "VectorStore",
+    "Viewer",
+]
