@@ -59,6 +59,7 @@ class Engine:
                 detail |= _retrieval_detail(retrieval)
             closest = retrieval.closest
             evidence = self._evidence(retrieval, recorder)
+            closest = _with_quoted(closest, retrieval.hits, evidence)
         except Refused as refused:
             with recorder.step("refused") as detail:
                 detail |= {"reason": str(refused.reason), "message": refused.message}
@@ -98,6 +99,14 @@ class Engine:
         if not _is_proposal(proposal):
             raise Refused(Reason.INVALID_PROPOSAL, "The generator returned no Proposal.")
         return proposal
+
+
+def _with_quoted(
+    closest: tuple[Hit, ...], hits: Sequence[Hit], evidence: Sequence[Evidence]
+) -> tuple[Hit, ...]:
+    """The closest passages, and all that are quoted: whoever shows a quotation names its place."""
+    quoted = {item.chunk_id for item in evidence} - {hit.chunk.id for hit in closest}
+    return (*closest, *(hit for hit in hits if hit.chunk.id in quoted))
 
 
 def _is_proposal(value: object) -> bool:

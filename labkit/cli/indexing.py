@@ -16,6 +16,7 @@ from labkit.types import FileFault, IngestRun, LabError, Origin
 if TYPE_CHECKING:
     from labkit import indexing
     from labkit.assembly import Lab
+    from labkit.documents import Counts
 
 NOTHING_READ = 2
 
@@ -247,24 +248,25 @@ def _run(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None:
     from labkit.store.lock import index_lock
 
     with index_lock(lab.settings.index), bars() as bar:
+        source = asked.read(lab, root)
         done = ingest(
-            asked.read(lab, root),
+            source,
             lab.ingest_chunker,
             lab.embedder,
             lab.store,
             bar("Embedding"),
             asked.full,
         )
-    _show_run(done, done.embedded - lab.embedder.computed, as_json)
+    _show_run(done, source.counts, done.embedded - lab.embedder.computed, as_json)
 
 
-def _show_run(run: IngestRun, cached: int, as_json: bool) -> None:
+def _show_run(run: IngestRun, counts: Counts, cached: int, as_json: bool) -> None:
     """Print a record; files that were left out are no failure, a run that read none is one.
 
     `cached` of the embedded chunks had their vectors in the cache: no model was asked for them.
     """
     if as_json:
-        print_json(asdict(run))
+        print_json({**asdict(run), **_untouched(counts)})
     else:
         _print_files(run.faults, run.notes)
         known = f", {cached} of them from the cache" if cached else ""
@@ -275,6 +277,7 @@ def _show_run(run: IngestRun, cached: int, as_json: bool) -> None:
         )
         if run.failed:
             typer.echo(f"Files left out, for the reasons above: {run.failed}.")
+        _print_untouched(counts)
         if not run.documents:
             typer.echo(
                 f"Nothing in {run.root} may be taken in, so that the index holds no document."
@@ -295,12 +298,14 @@ def _show_ingest_plan(lab: Lab, root: Path, asked: Asked, as_json: bool) -> None
             "failed": len(source.faults),
             "faults": [asdict(fault) for fault in source.faults],
             "notes": [asdict(note) for note in source.notes],
+            **_untouched(source.counts),
         }
         only_ingest = {"command": "ingest", "to_embed": found.to_embed}
         print_json({**_plan_dict(found), **only_ingest, **files})
         return
     _print_changes(found)
     _print_files(source.faults, source.notes)
+    _print_untouched(source.counts)
     typer.echo(
         f"{len(found.unchanged)} documents unchanged. {found.to_embed} chunks would be embedded."
     )
@@ -327,6 +332,19 @@ def _print_changes(found: indexing.Plan) -> None:
             typer.echo(f"{label:8}{name}")
     for name, (before, now) in found.settings.items():
         typer.echo(f"setting {name}: {before!r} becomes {now!r}")
+
+
+def _untouched(counts: Counts) -> dict[str, int]:
+    return {"hidden": counts.hidden, "ignored": counts.ignored}
+
+
+def _print_untouched(counts: Counts) -> None:
+    """Nothing is left out without a word: what nobody asked to take in is counted."""
+    if counts.hidden or counts.ignored:
+        typer.echo(
+            f"Not looked into: {counts.hidden} hidden, {counts.ignored} that an ignore file names "
+            "(a folder counts once)."
+        )
 
 
 def _print_files(faults: Sequence[FileFault], notes: Sequence[FileFault]) -> None:

@@ -5,7 +5,7 @@ from labkit.documents.front_matter import split_front_matter
 from labkit.documents.governance import Fields, check_metadata
 from labkit.documents.plain import Plain
 from labkit.documents.products import load_products, product_document
-from labkit.documents.reading import Counts, Folder, named_folder, read_folder
+from labkit.documents.reading import Counts, Folder, read_folder
 from labkit.documents.rules import Rules
 from labkit.documents.secrets import Secret, find_secrets
 
@@ -20,7 +20,6 @@ __all__ = [
     "corpus_hash",
     "find_secrets",
     "load_products",
-    "named_folder",
     "product_document",
     "read_folder",
     "split_front_matter",

@@ -66,19 +66,6 @@ class Folder:
         return self
 
 
-def named_folder(text: str) -> Path:
-    """The folder that a person names; DocumentError for none.
-
-    An empty name is what a shell makes of a variable that is not set: it must not mean "here".
-    """
-    if not text.strip():
-        raise DocumentError("The folder's name is empty. Name the one that holds the documents.")
-    root = Path(text).expanduser()
-    if not root.is_dir():
-        raise DocumentError(f"{root} is not a folder. Name the one that holds the documents.")
-    return root.absolute()
-
-
 def read_folder(root: Path, rules: Rules, progress: Progress | None = None) -> Folder:
     """Read every file below `root` that the rules ask for.
 

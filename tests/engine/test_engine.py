@@ -129,6 +129,15 @@ def test_an_answer_passes_every_stage_in_order() -> None:
     assert outcome.closest == search.found
 
 
+def test_whatever_is_quoted_stands_among_the_closest_passages() -> None:
+    """The three best, and the fifth because it is quoted: its place can be named."""
+    others = tuple(Hit(chunk(name, f"Text {name}.")) for name in "abcd")
+    search = Finds((*others, Hit(chunk("export", TEXT))))
+    outcome = ask(search)
+    assert isinstance(outcome, Answer)
+    assert [hit.chunk.id for hit in outcome.closest] == ["a#0", "b#0", "c#0", "export#0"]
+
+
 def test_a_trace_says_what_each_stage_received_and_decided() -> None:
     details = {step.stage: step.detail for step in ask().trace.steps}
     assert details["question"] == {

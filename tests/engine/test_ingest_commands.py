@@ -125,11 +125,13 @@ def folder(
 
 def test_ingest_prints_the_record_of_its_run(folder: Folder) -> None:
     value = folder.json("ingest")
-    assert list(value) == [field.name for field in fields(IngestRun)]
+    assert list(value) == [*(field.name for field in fields(IngestRun)), "hidden", "ignored"]
     wanted = {"command": "ingest", "status": "done", "documents": 3, "added": 3, "failed": 0}
     assert wanted.items() <= value.items()
     assert value["embedded"] == value["chunks"] == len(folder.texts())
     assert value["root"] == str(folder.path / "docs")
+    left = {"hidden": value.pop("hidden"), "ignored": value.pop("ignored")}
+    assert left == {"hidden": 0, "ignored": 0}
     assert folder.json("stats")["last_run"] == value
 
 
@@ -141,6 +143,19 @@ def test_ingest_in_words(folder: Folder) -> None:
         f"3 documents in {chunks} chunks: 3 added, 0 changed, 0 removed, 0 unchanged; "
         f"{chunks} chunks embedded.\n"
     )
+
+
+def test_what_is_not_looked_into_is_counted(folder: Folder) -> None:
+    """Files that start with a dot, and what an ignore file names: by `ingest` and `plan` alike."""
+    folder.write(".private.md", "Hidden.")
+    folder.write("out/a.md", "Ignored.")
+    folder.write("out/b.md", "Ignored.")
+    folder.write(".aiignore", "out/\n")
+    for value in (folder.json("plan", "--source", "docs"), folder.json("ingest")):
+        assert (value["hidden"], value["ignored"]) == (1, 1)
+    said = "Not looked into: 1 hidden, 1 that an ignore file names (a folder counts once).\n"
+    assert said in folder.run("ingest")[1]
+    assert said in folder.run("plan")[1]
 
 
 def test_chunks_that_the_cache_knew_are_not_called_embedded_by_the_model(folder: Folder) -> None:

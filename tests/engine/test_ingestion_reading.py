@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from classroom.corpus_pdf import make_pdfs, pdf_bytes
 from conftest import CHECKOUT
 from labkit.chunking.markdown import MarkdownChunker
-from labkit.documents import Counts, Folder, Plain, Rules, named_folder, pdf, read_folder
+from labkit.documents import Counts, Folder, Plain, Rules, pdf, read_folder
 from labkit.documents.fingerprint import content_hash
 from labkit.documents.ignoring import is_ignored
 from labkit.documents.pdf import PAGE_BREAK, PdfLimits, pdf_pages
@@ -377,12 +377,6 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     write(tmp_path, {**files, **ignored, ".aiignore": "i/\nk.md\n"})
     tree = read_folder(tmp_path, Rules(plain=PLAIN, excluded=["out"]))
     assert tree.counts == Counts(read=1, left_out=3, hidden=3, ignored=2)
-
-
-@pytest.mark.parametrize("name", ["", " ", "nowhere"])
-def test_a_folder_has_to_be_named(name: str) -> None:
-    with pytest.raises(DocumentError, match="Name the one that holds the documents"):
-        named_folder(name)
 
 
 # --- one fault a file, and nothing stops ----------------------------------------------------------
