@@ -20,9 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from labkit.answering.candidates import Candidate, is_exception
+from labkit.answering.candidates import Candidate, is_exception, said_by
 from labkit.answering.extractive import Choice
 from labkit.text import significant_terms
+from labkit.types import Hit
 
 OWN, ABOUT, PLACE = 0.3, 0.3, 0.4  # chosen on development questions: docs/evaluation.md
 CLOSE = 0.1  # a unit of another passage that scores so near to the best is shown beside it
@@ -58,6 +59,15 @@ class Reader:
             f"The best sentence found scores {score:.2f}, and {self.threshold:.2f} is needed: it "
             "says too little of what was asked."
         )
+
+
+def snippet(hit: Hit, question: str) -> str:
+    """The unit of a passage that says most of a question; the whole text where none does."""
+    words = significant_terms(question)
+    (units,) = said_by([hit])
+    fit = [unit for unit in units if unit.is_quotable and words & unit.terms]
+    best = max(fit, key=lambda unit: (unit_score(unit, words), -unit.unit.start), default=None)
+    return best.text if best else hit.chunk.text
 
 
 def unit_score(unit: Candidate, words: frozenset[str]) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -108,7 +108,6 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Show the ranked passages for a question, and why each was kept or dropped."""
-    from labkit.answering.citing import passage_dict
     from labkit.answering.engine import check_question
 
     lab = _lab(policy)
@@ -117,7 +116,7 @@ def search(
     found = searching.retrieve(check_question(question), who, _day(as_of))
     refusal, hits = found.refusal, found.ranked[:k]
     if as_json:
-        shown = [passage_dict(hit, lab.settings.base_url) for hit in hits]
+        shown = [_found_dict(hit, question, lab.settings.base_url) for hit in hits]
         reason = refusal.reason if refusal else None
         print_json({**found.detail, "reason": reason, "hits": shown})
         return
@@ -126,7 +125,7 @@ def search(
         asked += [f"--section {section!r}"] if section is not None else []
         typer.echo(f"Nothing that this viewer may read matches {' and '.join(asked)}.")
         return
-    _print_hits(hits, "Passages by fused rank:")
+    _print_hits(hits, question, "Passages by fused rank:")
     if len(found.ranked) > k:
         typer.echo(f"{len(found.ranked) - k} more; -k shows them.")
     if refusal:
@@ -141,7 +140,6 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Show the nearest passages by cosine alone, before threshold and fusion."""
-    from labkit.answering.citing import passage_dict
     from labkit.answering.engine import check_question
 
     lab = _lab()
@@ -149,10 +147,10 @@ def probe(
     eligible = searching.admission(lab.settings.viewer_named(viewer), _day(as_of))
     hits = searching.dense(check_question(question), eligible)[:k]
     if as_json:
-        shown = [passage_dict(hit, lab.settings.base_url) for hit in hits]
+        shown = [_found_dict(hit, question, lab.settings.base_url) for hit in hits]
         print_json({"threshold": lab.threshold, "hits": shown})
         return
-    _print_hits(hits, f"Passages by cosine (the threshold is {lab.threshold:.2f}):")
+    _print_hits(hits, question, f"Passages by cosine (the threshold is {lab.threshold:.2f}):")
 
 
 def _lab(policy: PolicyName | None = None, k: int | None = None) -> Lab:
@@ -216,8 +214,20 @@ def _name(hit: Hit) -> str:
     return f"{title} › {section}" if section and section != title else title
 
 
-def _print_hits(hits: Sequence[Hit], heading: str) -> None:
-    """A list of passages. A terminal's width bounds the snippet, never a name or a reason."""
+def _found_dict(hit: Hit, question: str, base_url: str) -> dict[str, Any]:
+    from labkit.answering.citing import passage_dict
+    from labkit.answering.reader import snippet
+
+    return {**passage_dict(hit, base_url), "snippet": snippet(hit, question)}
+
+
+def _print_hits(hits: Sequence[Hit], question: str, heading: str) -> None:
+    """A list of passages, each with the unit that says most of the question.
+
+    A terminal's width bounds the snippet, never a name or a reason.
+    """
+    from labkit.answering.reader import snippet
+
     typer.echo(heading)
     width = max(40, shutil.get_terminal_size().columns - 4)
     for number, hit in enumerate(hits, start=1):
@@ -226,7 +236,7 @@ def _print_hits(hits: Sequence[Hit], heading: str) -> None:
         typer.secho(f"    {_scores(hit)}", dim=True)
         if hit.dropped:
             typer.secho(f"    dropped: {hit.dropped}", dim=True)
-        text = " ".join(hit.chunk.text.split())
+        text = " ".join(snippet(hit, question).split())
         for line in textwrap.wrap(text, width, max_lines=SNIPPET, placeholder=" …"):
             typer.echo(f"    {line}")
 

@@ -481,7 +481,7 @@ def test_search_shows_every_passage_and_why_it_was_dropped(folder: Folder) -> No
     assert hits["invoices#0"]["dropped"] == "shares no significant word with the question"
     scores = {"cosine", "dense_rank", "lexical_score", "lexical_rank", "fused", "dropped"}
     place = {"chunk_id", "title", "path", "section", "anchor", "start", "end", "page", "link"}
-    assert set(hits["export#0"]) - {"rerank_score"} == {*scores, *place, "text"}
+    assert set(hits["export#0"]) - {"rerank_score"} == {*scores, *place, "text", "snippet"}
     assert hits["export#0"]["path"] == "export.md"
     document = (folder.path / "docs/export.md").read_text("utf-8")
     found = hits["export#0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -16,7 +17,7 @@ from labkit.answering import ExtractiveGenerator
 from labkit.answering.access_filter import admit
 from labkit.answering.candidates import said_by
 from labkit.answering.gate import check_evidence
-from labkit.answering.reader import Reader, unit_score
+from labkit.answering.reader import Reader, snippet, unit_score
 from labkit.ranking import Bm25
 from labkit.text import significant_terms
 from labkit.types import Citation, Hit, Proposal, Refused, TermStatistics, Viewer
@@ -141,6 +142,14 @@ def test_an_exception_brings_the_rule_that_it_is_one_to() -> None:
     assert len(shown) == 2
     assert "unless" in shown[0]
     assert shown[1].startswith("Every meter is calibrated after 8 years.")
+
+
+def test_the_snippet_of_a_passage_is_the_unit_that_says_most_of_the_question() -> None:
+    """Whole, where the passage begins inside a word; the passage itself where no unit says any."""
+    text = "e next month. Backups are kept for 35 days. Readings are kept for longer than that."
+    torn = Hit(replace(chunk("a", text), flags=("cut_start",)))
+    assert snippet(torn, "How long are backups kept?") == "Backups are kept for 35 days."
+    assert snippet(torn, "Who is on call?") == text
 
 
 # --- the decision --------------------------------------------------------------------------------
