@@ -70,9 +70,10 @@ class ExtractiveGenerator:
             found = [list(widened(unit, readable)) for unit in choice.units]
             if not found or not found[0]:
                 return Proposal(False, detail=_merged(details), why=choice.why)
-            for citation in chain.from_iterable(found):
-                if not any(citation.quote in kept.quote for kept in quotes):
-                    quotes.append(citation)
+            for number, group in enumerate(found):
+                new = [one for one in group if not any(one.quote in kept.quote for kept in quotes)]
+                if number == 0 or len(quotes) + len(new) <= MAX_EVIDENCE:  # the rest is an extra
+                    quotes += new
         if len(quotes) > MAX_EVIDENCE:  # an answer minus a part is another answer
             return Proposal(False, detail=_merged(details))
         return Proposal(True, tuple(quotes), _merged(details))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from builders import chunk
 from labkit.answering import ExtractiveGenerator
 from labkit.answering.access_filter import admit
-from labkit.answering.candidates import said_by
+from labkit.answering.candidates import Candidate, said_by
+from labkit.answering.extractive import Choice
 from labkit.answering.gate import check_evidence
 from labkit.answering.reader import Reader, snippet, unit_score
 from labkit.ranking import Bm25
@@ -150,6 +151,17 @@ def test_the_snippet_of_a_passage_is_the_unit_that_says_most_of_the_question() -
     torn = Hit(replace(chunk("a", text), flags=("cut_start",)))
     assert snippet(torn, "How long are backups kept?") == "Backups are kept for 35 days."
     assert snippet(torn, "Who is on call?") == text
+
+
+def test_what_stands_beside_gives_way_before_the_answer_does() -> None:
+    """Three quotations are the most: the fourth unit is left out, and nothing is declined."""
+    found = [hit(name, f"The limit of {name * 3} is two devices.") for name in "abcd"]
+
+    def choose_all(words: frozenset[str], candidates: Sequence[Candidate]) -> Choice:
+        return Choice(tuple(candidates))
+
+    proposal = ExtractiveGenerator(choose_all).propose("Which limit?", found)
+    assert [item.chunk_id for item in proposal.evidence] == ["a#0", "b#0", "c#0"]
 
 
 # --- the decision --------------------------------------------------------------------------------
