@@ -71,12 +71,21 @@ class ExtractiveGenerator:
             if not found or not found[0]:
                 return Proposal(False, detail=_merged(details), why=choice.why)
             for number, group in enumerate(found):
-                new = [one for one in group if not any(one.quote in kept.quote for kept in quotes)]
+                new = _not_quoted(group, quotes)
                 if number == 0 or len(quotes) + len(new) <= MAX_EVIDENCE:  # the rest is an extra
                     quotes += new
         if len(quotes) > MAX_EVIDENCE:  # an answer minus a part is another answer
             return Proposal(False, detail=_merged(details))
         return Proposal(True, tuple(quotes), _merged(details))
+
+
+def _not_quoted(group: Sequence[Citation], quotes: Sequence[Citation]) -> list[Citation]:
+    """Those of the group that say something which no other quotation says already."""
+    new: list[Citation] = []
+    for one in group:
+        if not any(one.quote in kept.quote for kept in (*quotes, *new)):
+            new.append(one)
+    return new
 
 
 def _merged(details: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
