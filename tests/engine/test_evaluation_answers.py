@@ -17,7 +17,7 @@ from labkit.answering.access_filter import admit
 from labkit.answering.engine import Engine
 from labkit.answering.results import Answer, Outcome, Refusal, Trace
 from labkit.assembly import open_lab
-from labkit.cli import main
+from labkit.cli import console, main
 from labkit.embedding.profiles import PROFILES
 from labkit.evaluation.answer_report import (
     AnswerCounts,
@@ -375,6 +375,24 @@ def test_eval_answers_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None
     code, out, _ = run(capsys, "eval", "--answers", "--sample", "5")
     assert code == 0
     assert out.startswith("minilm, hybrid: questions asked end to end; the share that is right")
+
+
+def test_long_work_in_a_pipe_says_a_line_a_minute_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten questions of 25 seconds: nothing before a minute has gone, then after 3, 6 and 9."""
+    now = 0.0
+    monkeypatch.setattr(console, "monotonic", lambda: now)
+    with console.bars() as bar:
+        told = bar("Asking")
+        for done in range(11):
+            told(done, 10)
+            now += 25
+    assert capsys.readouterr().err.splitlines() == [
+        "Asking: 3 of 10, about 3 min left.",
+        "Asking: 6 of 10, about 2 min left.",
+        "Asking: 9 of 10, about 0 min left.",
+    ]
 
 
 def test_a_beir_folder_has_no_quotations_to_judge_answers_by(
