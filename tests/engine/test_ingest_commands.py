@@ -732,8 +732,8 @@ def test_a_person_who_watches_sees_how_far_it_is(
     told: list[tuple[str, float, float]] = []
 
     class Bars:
-        def __init__(self, *_: Any, disable: bool, **__: Any) -> None:
-            assert disable, "no bar in a file or a pipe"
+        def __init__(self, **_: Any) -> None:
+            assert sys.stderr.isatty(), "no bar in a file or a pipe"
 
         def __enter__(self) -> Bars:
             return self
@@ -748,5 +748,8 @@ def test_a_person_who_watches_sees_how_far_it_is(
             told.append((task, completed, total))
 
     monkeypatch.setattr("rich.progress.Progress", Bars)
+    folder.json("plan", "--source", "docs")  # in a pipe
+    assert told == []
+    monkeypatch.setattr("labkit.cli.console.sys.stderr.isatty", lambda: True)
     chunks = folder.json("ingest")["chunks"]
     assert told == [("Reading", n, 3) for n in (1, 2, 3)] + [("Embedding", chunks, chunks)]
