@@ -51,6 +51,8 @@ def check_evidence(
 
 def _check_one(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligible) -> Evidence:
     """One citation: source, length, letters."""
+    if not (isinstance(citation.chunk_id, str) and isinstance(citation.quote, str)):
+        raise Refused(Reason.INVALID_PROPOSAL, "A citation names a passage and quotes it, as text.")
     chunk = retrieved.get(citation.chunk_id)
     if chunk is None or not eligible.admits(chunk.meta):
         raise Refused(
@@ -69,6 +71,11 @@ def _check_one(citation: Citation, retrieved: dict[str, Chunk], eligible: Eligib
             Reason.QUOTATION_NOT_FOUND,
             f"The quotation {_in_quotes(citation.quote)} does not stand in {chunk.id}."
             + _told_near_match(citation.quote, chunk),
+        )
+    if not any(character.isalnum() for character in citation.quote):
+        raise Refused(
+            Reason.INVALID_CITATION,
+            f"The quotation {_in_quotes(citation.quote)} holds no letter and no digit.",
         )
     start = chunk.start + offset
     return Evidence(

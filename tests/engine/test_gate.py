@@ -186,6 +186,20 @@ def test_context_and_title_are_not_quotable() -> None:
     )
 
 
+@pytest.mark.parametrize(("name", "quote"), [(None, "x" * 20), ("a#0", None), ("a#0", b"x" * 20)])
+def test_what_is_no_text_is_refused(name: Any, quote: Any) -> None:
+    assert refusal(cite((name, quote))).reason is Reason.INVALID_PROPOSAL
+
+
+def test_a_quotation_that_stands_there_and_says_nothing_is_refused() -> None:
+    """The line under the heads of a table, letter for letter, proves nothing."""
+    rule = "| --- | :---: | ---: |"
+    table = chunk("table", f"| Plan | Price | Limit |\n{rule}\n| Basic | 5 euros | 10 devices |\n")
+    refused = refusal(cite(("table#0", rule)), [table])
+    assert refused.reason is Reason.INVALID_CITATION
+    assert refused.message == f"The quotation {rule!r} holds no letter and no digit."
+
+
 # --- length --------------------------------------------------------------------------------------
 
 LETTERS = chunk("letters", "abcdefghijklmnopqrstuvwxyz" + " " * 30)
