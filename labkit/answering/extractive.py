@@ -32,11 +32,14 @@ class Choice:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-Chooser: TypeAlias = Callable[[frozenset[str], Sequence[Candidate]], Choice]
-"""From the question's terms, and the units of the passages, to those that answer."""
+Chooser: TypeAlias = Callable[[frozenset[str], frozenset[str], Sequence[Candidate]], Choice]
+"""From the question's words, the code that it asks about (none or one), and the units of the
+passages that hold this code, to the units that answer."""
 
 
-def most_words(words: frozenset[str], candidates: Sequence[Candidate]) -> Choice:
+def most_words(
+    words: frozenset[str], code: frozenset[str], candidates: Sequence[Candidate]
+) -> Choice:
     """The unit with most of the question's weight, earlier hits first, if it is enough.
 
     A word's weight is its inverse document frequency over these units, as in BM25.
@@ -65,7 +68,7 @@ class ExtractiveGenerator:
             rows = [row for row in readable if row and (not code or code in _terms_of(row))]
             candidates = list(chain.from_iterable(rows))
             naming = [sentence for sentence in candidates if code in sentence.terms]
-            choice = self._choose(words, naming or candidates)
+            choice = self._choose(words, frozenset({code} - {""}), naming or candidates)
             details.append(choice.detail)
             found = [list(widened(unit, readable)) for unit in choice.units]
             if not found or not found[0]:

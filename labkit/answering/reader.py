@@ -35,14 +35,16 @@ class Reader:
 
     threshold: float
 
-    def __call__(self, words: frozenset[str], candidates: Sequence[Candidate]) -> Choice:
+    def __call__(
+        self, words: frozenset[str], code: frozenset[str], candidates: Sequence[Candidate]
+    ) -> Choice:
         named = frozenset(word for word in words if any(c.isdigit() for c in word))
         told = {unit.rank: significant_terms(unit.chunk.searchable) for unit in candidates}
         fit = [unit for unit in candidates if unit.is_quotable and named <= told[unit.rank]]
         if not fit:
             missing = named.difference(*told.values())
             return Choice(why=f"No passage found names {min(missing)}." if missing else "")
-        scored = [(unit_score(unit, words), unit) for unit in fit]
+        scored = [(unit_score(unit, words | code), unit) for unit in fit]
         scored.sort(key=lambda pair: (-pair[0], pair[1].rank, pair[1].unit.start))
         score, best = scored[0]
         chosen = {"chunk": best.chunk.id, "unit": best.text}

@@ -28,7 +28,7 @@ class Profile:
     threshold: float | None
     hybrid_threshold: float | None = None
     hybrid_weight: float = 0.5
-    answer_score: float = 0.54
+    answer_score: float = 0.56
     shown: tuple[float, ...] = tuple(step / 20 for step in range(2, 15))
     prompts: Mapping[str, str] = field(default_factory=dict)
     served_as: str = ""

@@ -28,6 +28,7 @@ _MARKS = re.compile(r"[ \t]*(?:(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t]|$))[ \t]*)*")
 _QUOTE_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*")
 _PIPE = re.compile(r"(?<!\\)\|")
 _ENDS = re.compile(rf"[.!?…。！？][{re.escape(CLOSERS)}]*$")
+_LABEL = re.compile(r"\s*(\*\*|__)(?:(?!\1).)*?[^.!?…。！？\s*_]\1\s*", re.DOTALL)
 _INLINE = "a|abbr|b|cite|code|del|em|i|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|var"
 _TAG = re.compile(r"<[^<>]*>")
 _BLOCK_TAG = re.compile(rf"<(?!/?(?:{_INLINE})\b)[/!?]?[A-Za-z][^<>]*>|<!--|-->", re.IGNORECASE)
@@ -177,6 +178,9 @@ def _prose(text: str, start: int, end: int, kind: str) -> Iterator[Unit]:
     of them answers with a neighbour's cell.
     """
     lines = _lines(text, start, end)
+    if _LABEL.fullmatch(text, start, end):  # a caption, or a heading without its mark
+        yield Unit("lead", lines[0][0], lines[-1][1])
+        return
     is_torn = len(lines) > 1 and all(_PIPE.search(text, *line) for line in lines)
     for first, after in lines:
         is_row = is_torn or text.startswith("|", first)

@@ -275,3 +275,13 @@ def test_chunks_know_what_is_hidden_and_which_units_they_cut(text):
 @pytest.mark.timeout(20)
 def test_texts_made_to_be_slow_are_not(text):
     assert isinstance(units(text), list)
+
+
+def test_a_caption_in_bold_announces_and_is_no_sentence() -> None:
+    """A paragraph that is all label; one that is a whole sentence in bold says something."""
+    text = "**Table 1. Registers of the EM-30**\n\n**Never open the cabinet.**\n\n**Note** this.\n"
+    assert [(unit.kind, text[unit.start : unit.end]) for unit in pieces(text)] == [
+        ("lead", "**Table 1. Registers of the EM-30**"),
+        ("sentence", "**Never open the cabinet.**"),
+        ("sentence", "**Note** this."),
+    ]

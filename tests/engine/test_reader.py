@@ -103,6 +103,17 @@ def test_words_weigh_by_their_rarity_among_all_passages_not_among_those_found() 
     assert stage_07.evidence[0].quote == "Any device needs a fuse and a fan."
 
 
+def test_the_code_that_a_question_asks_about_counts_as_its_rarest_word() -> None:
+    """The row of the code answers, and what else the question says is a small part of it."""
+    table = (
+        "| Code | Meaning |\n|---|---|\n| E-4021 | No time server. |\n| E-4022 | No network. |\n"
+    )
+    asked = {"e-4022": 5.0, "e": 1.0, "4022": 5.0, "mean": 1.0, "status": 2.0}
+    found = hit("a", table, 0.8, asked)
+    question = "What does E-4022 on the status page mean?"
+    assert quotes(question, found, threshold=0.6) == ["| E-4022 | No network. |"]
+
+
 def test_a_heading_counts_for_what_stands_under_it() -> None:
     asked = {"premium": 3.0, "limit": 1.0}
     found = [
@@ -157,7 +168,9 @@ def test_what_stands_beside_gives_way_before_the_answer_does() -> None:
     """Three quotations are the most: the fourth unit is left out, and nothing is declined."""
     found = [hit(name, f"The limit of {name * 3} is two devices.") for name in "abcd"]
 
-    def choose_all(words: frozenset[str], candidates: Sequence[Candidate]) -> Choice:
+    def choose_all(
+        words: frozenset[str], code: frozenset[str], candidates: Sequence[Candidate]
+    ) -> Choice:
         return Choice(tuple(candidates))
 
     proposal = ExtractiveGenerator(choose_all).propose("Which limit?", found)

@@ -228,7 +228,7 @@ def test_hardly_an_unanswerable_question_is_answered(starter: Starter, policy: s
     unanswerable = [item for item in ASKED if not item.answerable]
     answered = [item.id for item in unanswerable if _text(starter.outcomes[item.id])]
     assert len(unanswerable) == 41
-    assert len(answered) <= {"strict": 2, "hybrid": 3}[policy], answered
+    assert len(answered) <= {"strict": 2, "hybrid": 4}[policy], answered
 
 
 def test_what_only_governance_forbids_was_really_asked() -> None:
