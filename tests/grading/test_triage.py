@@ -531,6 +531,13 @@ def test_no_json_makes_triage_raise(value: Any) -> None:
     assert all(ast.parse(c.source) for c in triaged.cells)
 
 
+@pytest.mark.parametrize("source", ["?", "??", "  ?", "x = (\n?", "? # help"])
+def test_a_question_mark_alone_is_for_a_notebook(source: str) -> None:
+    cleaned = magics.clean(f"{source}\ny = 1")
+    assert [note.repaired for note in cleaned.notes] in ([], [True])
+    assert "show_usage" not in cleaned.source
+
+
 @given(st.binary(max_size=200), st.sampled_from(["a.py", "a.ipynb", "a"]))
 def test_no_bytes_make_triage_raise(content: bytes, name: str) -> None:
     sent(STORE, name, content)

@@ -121,7 +121,9 @@ def _line_magics(lines: list[str], cleaned: Cleaned) -> str:
 def _without(call: re.Match[str]) -> tuple[str, str, bool]:
     """What a line with a magic becomes, what is said, and whether nothing is lost."""
     before, how = call["before"], call["how"]
-    name, rest = (*ast.literal_eval(f"({call['what']},)"), "")[:2]
+    name, rest = (*ast.literal_eval(f"[{call['what']}]"), "", "")[:2]
+    if how == "show_usage":  # a `?` alone: it names nothing
+        name, how = "pinfo", "run_line_magic"
     indent = before[: len(before) - len(before.lstrip())]
     nothing = f"{indent}pass\n"  # never an empty line: the block around it may hold no other
     if how != "run_line_magic":
